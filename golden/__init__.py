@@ -1,0 +1,1 @@
+"""Golden models: what every nearkv unit must compute, in NumPy."""
