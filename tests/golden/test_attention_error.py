@@ -9,7 +9,8 @@ import pytest
 from golden.attention import attention_fp16_reference, attention_reference, pam_attention
 from golden.exp import POLY6, POLY6_SERIAL
 from golden.numerics import unit_numerics
-from tests.helpers.data import FIXTURE, full_tensors, load_layers
+from golden.samples import SLICE, load_layers
+from tests.helpers.data import full_tensors
 
 LIMIT = 2.0  # ours over the fp16 reference, largest and rms error alike
 
@@ -43,7 +44,7 @@ def measure(output, exact):
 
 @pytest.mark.parametrize("source", ["slice", "full"])
 def test_error_is_at_most_twice_that_of_fp16_attention(source):
-    layers = load_layers(FIXTURE if source == "slice" else full_tensors())
+    layers = load_layers(SLICE if source == "slice" else full_tensors())
     worst = 0.0
     print(f"\n{source}: error against float64 (largest, rms), and ours over P = softmax(S) and over P = exp(S - m)")
     print(f"{'layer':5} {'shape':20} {'ours':>19} {'fp16 reference':>19} {'ratio':>11} {'stricter':>11}")
@@ -65,7 +66,7 @@ def test_error_is_at_most_twice_that_of_fp16_attention(source):
 
 def test_fixture_holds_the_score_that_needs_the_maximum():
     """Layer 0 has a scaled score of 79: exp overflows fp16, and comes within a factor 2**14 of the end of fp32."""
-    layer = load_layers(FIXTURE)[0]
+    layer = load_layers(SLICE)[0]
     scores = layer.scale * np.einsum("bhd,thd->hbt", layer.q.astype(float), layer.k.astype(float))
     assert layer.layer == 0
     assert np.unravel_index(scores.argmax(), scores.shape) == (0, 108, 107)
@@ -79,7 +80,7 @@ def test_fixture_holds_the_score_that_needs_the_maximum():
 
 def test_slice_is_cut_from_the_full_tensors():
     full = {tensors.layer: tensors for tensors in load_layers(full_tensors())}
-    for tensors in load_layers(FIXTURE):
+    for tensors in load_layers(SLICE):
         for name in "qkv":
             cut = getattr(full[tensors.layer], name)[256:384][:, [2, 4]]
             np.testing.assert_array_equal(getattr(tensors, name), cut)
