@@ -1,0 +1,288 @@
+"""Runs a Verilated unit at full speed: streams of payloads in, streams of payloads and their cycles out.
+
+A small C++ loop offers every input item as soon as it can and takes every output item at once, so that
+the cycles it records are those of the unit without stalls. It knows nothing of the unit but the stream
+ports ``<name>__payload``, ``<name>__valid`` and ``<name>__ready`` in the Verilog text, so it also runs a
+variant of a unit that was not generated here.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hw.verilate import Harness, build_model
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+
+__all__ = ["CosimError", "Port", "StreamRecord", "StreamRun", "run_streams", "stream_ports"]
+
+_PORT = re.compile(r"^\s*(input|output)\s+(?:wire\s+|reg\s+)?(?:\[(\d+):0\]\s*)?(\w+)__payload;$", re.MULTILINE)
+
+
+class CosimError(RuntimeError):
+    """A run did not deliver the outputs it was asked for."""
+
+
+@dataclass(frozen=True)
+class Port:
+    """One stream of a unit as its Verilog declares it."""
+
+    name: str
+    is_input: bool
+    bits: int
+
+    @property
+    def storage_bytes(self) -> int:
+        """Bytes of the C++ variable that Verilator makes for the payload."""
+        for size in (1, 2, 4, 8):
+            if self.bits <= 8 * size:
+                return size
+        return 4 * -(-self.bits // 32)
+
+
+@dataclass(frozen=True)
+class StreamRecord:
+    """Items that one stream transferred.
+
+    Parameters
+    ----------
+    cycles : ndarray of uint64, shape (items,)
+        Cycle of each transfer, counted from the first rising edge after reset.
+    payloads : list of int
+        The items, as the integers their layout packs them to.
+    """
+
+    cycles: npt.NDArray[np.uint64]
+    payloads: list[int]
+
+
+@dataclass(frozen=True)
+class StreamRun:
+    """What a run did: its length in cycles and the record of each stream."""
+
+    cycles: int
+    streams: dict[str, StreamRecord]
+
+
+def stream_ports(verilog: str, top: str) -> dict[str, Port]:
+    """Return the streams of module ``top``, by name.
+
+    Raises
+    ------
+    ValueError
+        If the text has no module of that name.
+    """
+    start = re.search(rf"^module {re.escape(top)}\(", verilog, re.MULTILINE)
+    if start is None:
+        raise ValueError(f"Verilog text must have a module {top!r}, it has none")
+    body = verilog[start.start() : verilog.index("endmodule", start.start())]
+    return {
+        match[3]: Port(match[3], match[1] == "input", 1 + int(match[2] or 0))
+        for match in _PORT.finditer(body)
+        if re.search(rf"\b{match[3]}__valid;", body)
+    }
+
+
+def run_streams(
+    verilog: str,
+    top: str,
+    inputs: Mapping[str, Sequence[int] | npt.NDArray[np.unsignedinteger]],
+    outputs: Mapping[str, int],
+    *,
+    max_cycles: int = 100_000_000,
+) -> StreamRun:
+    """Drive ``inputs`` through the unit until each output stream has delivered its number of items.
+
+    Parameters
+    ----------
+    verilog, top : str
+        The unit.
+    inputs : mapping of str to sequence of int
+        Payloads of each input stream. A stream that is not named is never offered anything.
+    outputs : mapping of str to int
+        Items to wait for on each output stream; unnamed ones are taken and recorded all the same.
+    max_cycles : int
+        Gives up after this many cycles.
+
+    Returns
+    -------
+    StreamRun
+
+    Raises
+    ------
+    ValueError
+        If a stream does not exist or goes the other way, or a payload does not fit.
+    CosimError
+        If the outputs did not come within ``max_cycles``.
+    hw.toolchain.ToolError
+        If the model can't be built.
+    """
+    ports = stream_ports(verilog, top)
+    for name, is_input in [(name, True) for name in inputs] + [(name, False) for name in outputs]:
+        if name not in ports or ports[name].is_input != is_input:
+            known = ", ".join(sorted(port.name for port in ports.values() if port.is_input == is_input))
+            raise ValueError(f"{'input' if is_input else 'output'} stream must be one of {known}, not {name!r}")
+    has_clock = re.search(r"^\s*input clk;$", verilog, re.MULTILINE) is not None
+    executable = build_model(verilog, top, Harness(source=_main_cpp(list(ports.values()), has_clock)))
+    with tempfile.TemporaryDirectory() as folder:
+        for port in ports.values():
+            if port.is_input:
+                Path(folder, port.name).write_bytes(_pack(port, inputs.get(port.name, ())))
+        counts = [str(outputs.get(port.name, 0)) for port in ports.values()]
+        result = subprocess.run(
+            [str(executable), folder, str(max_cycles), *counts], capture_output=True, text=True, check=False
+        )
+        if result.returncode:
+            raise CosimError(result.stderr.strip() or f"{top} must end well, it ended with status {result.returncode}")
+        cycles = int(result.stdout)
+        return StreamRun(
+            cycles, {port.name: _unpack(port, Path(folder, port.name + ".log")) for port in ports.values()}
+        )
+
+
+def _pack(port: Port, payloads: Sequence[int] | npt.NDArray[np.unsignedinteger]) -> bytes:
+    size = port.storage_bytes
+    if isinstance(payloads, np.ndarray) and size <= 8:
+        if payloads.size and int(payloads.max()) >> port.bits:
+            raise ValueError(f"payload of {port.name} must fit {port.bits} bits, not {int(payloads.max())!r}")
+        return payloads.astype(f"<u{size}").tobytes()
+    for payload in payloads:
+        if int(payload) >> port.bits:
+            raise ValueError(f"payload of {port.name} must fit {port.bits} bits, not {payload!r}")
+    return b"".join(int(payload).to_bytes(size, "little") for payload in payloads)
+
+
+def _unpack(port: Port, log: Path) -> StreamRecord:
+    record = np.dtype([("cycle", "<u8"), ("payload", f"V{port.storage_bytes}")])
+    items = np.frombuffer(log.read_bytes(), dtype=record)
+    payloads = [int.from_bytes(bytes(item), "little") for item in items["payload"]]
+    return StreamRecord(items["cycle"].copy(), payloads)
+
+
+def _main_cpp(ports: list[Port], has_clock: bool) -> str:
+    """Return the main program for these ports: one table row a stream, then a loop that is the same for all."""
+    rows = "\n".join(
+        f'        {{{"true" if port.is_input else "false"}, "{port.name}", '
+        f"reinterpret_cast<char *>(&top->{_cpp_name(port.name + '__payload')}), "
+        f"&top->{_cpp_name(port.name + '__valid')}, &top->{_cpp_name(port.name + '__ready')}, {port.storage_bytes}}},"
+        for port in ports
+    )
+    return _MAIN.replace("@ROWS@", rows).replace("@CLOCK@", "1" if has_clock else "0")
+
+
+def _cpp_name(name: str) -> str:
+    """Return Verilator's C++ name of a port: it escapes doubled underscores, which C++ reserves."""
+    return name.replace("__", "___05F")
+
+
+_MAIN = """\
+// One row a stream; every input is offered as early as possible, every output is taken at once.
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "Vtop.h"
+#include "verilated.h"
+
+double sc_time_stamp() { return 0; }
+
+struct Stream {
+    bool is_input;
+    const char *name;
+    char *payload;
+    CData *valid;
+    CData *ready;
+    std::size_t bytes;
+    std::vector<char> data{};
+    std::size_t sent = 0;
+    std::uint64_t wanted = 0;
+    std::uint64_t taken = 0;
+    std::ofstream log{};
+
+    void record(std::uint64_t cycle) {
+        log.write(reinterpret_cast<const char *>(&cycle), sizeof cycle);
+        log.write(payload, static_cast<std::streamsize>(bytes));
+        ++taken;
+    }
+};
+
+int main(int argc, char **argv) {
+    auto context = std::make_unique<VerilatedContext>();
+    auto top = std::make_unique<Vtop>(context.get());
+    Stream streams[] = {
+@ROWS@
+    };
+    const std::string folder = argv[1];
+    const std::uint64_t max_cycles = std::strtoull(argv[2], nullptr, 10);
+    int index = 3;
+    for (auto &stream : streams) {
+        stream.wanted = std::strtoull(argv[index++], nullptr, 10);
+        stream.log.open(folder + "/" + stream.name + ".log", std::ios::binary);
+        if (stream.is_input) {
+            std::ifstream file(folder + "/" + stream.name, std::ios::binary);
+            stream.data.assign(std::istreambuf_iterator<char>(file), {});
+        }
+    }
+    const auto clock = [&](int level) {
+#if @CLOCK@
+        top->clk = level;
+#endif
+        top->eval();
+    };
+    const auto offer = [&] {
+        for (auto &stream : streams) {
+            if (!stream.is_input) {
+                *stream.ready = 1;
+                continue;
+            }
+            *stream.valid = stream.sent < stream.data.size();
+            if (*stream.valid) std::memcpy(stream.payload, &stream.data[stream.sent], stream.bytes);
+        }
+    };
+#if @CLOCK@
+    top->rst = 1;
+    for (int i = 0; i < 4; ++i) clock(i & 1);
+    top->rst = 0;
+#endif
+    bool done = false;
+    std::uint64_t cycle = 0;
+    for (; !done; ++cycle) {
+        if (cycle == max_cycles) {
+            std::fprintf(stderr, "outputs must come within %llu cycles:", static_cast<unsigned long long>(max_cycles));
+            for (auto &stream : streams)
+                std::fprintf(stderr, " %s %llu", stream.name, static_cast<unsigned long long>(stream.taken));
+            std::fprintf(stderr, " items transferred\\n");
+            return 1;
+        }
+        offer();
+        clock(0);
+        done = true;
+        for (auto &stream : streams) {
+            if (*stream.valid && *stream.ready) {
+                stream.record(cycle);
+                if (stream.is_input) stream.sent += stream.bytes;
+            }
+            if (!stream.is_input && stream.taken < stream.wanted) done = false;
+        }
+        clock(1);
+    }
+    std::printf("%llu\\n", static_cast<unsigned long long>(cycle));
+    return 0;
+}
+"""

@@ -1,0 +1,57 @@
+"""Payloads of the streams between units, each a function of the parameters.
+
+The same layout object shapes the port, packs stimulus and unpacks results, in both simulators.
+The first field sits at bit 0.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from amaranth.lib import data
+
+if TYPE_CHECKING:
+    from hw.params import FinishParams, ProcessingParams, StateParams
+
+__all__ = ["body_layout", "command_layout", "head_layout", "output_layout", "vector_layout"]
+
+
+def head_layout(params: StateParams) -> data.StructLayout:
+    """Head of a partial state: who it belongs to, its scalars and its two flags.
+
+    ``op_id`` names the operation, ``empty`` says that no token contributed (m, l and o then mean
+    nothing and no body follows), ``fault`` that operation ids disagreed somewhere below; ``m`` is the
+    running maximum and ``l`` the running sum, fp32 codes, base e.
+    """
+    bits = params.state_format.bits
+    return data.StructLayout({"op_id": params.op_id_bits, "empty": 1, "fault": 1, "m": bits, "l": bits})
+
+
+def body_layout(params: StateParams) -> data.StructLayout:
+    """One beat of a partial state's unnormalised output o: ``lanes`` fp32 codes; ``last`` ends the state."""
+    return data.StructLayout({"o": data.ArrayLayout(params.state_format.bits, params.lanes), "last": 1})
+
+
+def command_layout(params: ProcessingParams) -> data.StructLayout:
+    """Command of one operation of a processing unit; ``scale`` is the fp32 code of 1/sqrt(head_dim)."""
+    return data.StructLayout(
+        {"op_id": params.op_id_bits, "num_tokens": params.token_bits, "scale": params.state_format.bits}
+    )
+
+
+def vector_layout(params: ProcessingParams) -> data.ArrayLayout:
+    """One beat of q, k or v: ``lanes`` codes of the KV format."""
+    return data.ArrayLayout(params.kv_format.bits, params.lanes)
+
+
+def output_layout(params: FinishParams) -> data.StructLayout:
+    """One beat of the attention output, with its operation's id and flags; ``last`` ends the vector."""
+    return data.StructLayout(
+        {
+            "op_id": params.op_id_bits,
+            "empty": 1,
+            "fault": 1,
+            "o": data.ArrayLayout(params.output_format.bits, params.lanes),
+            "last": 1,
+        }
+    )

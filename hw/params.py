@@ -1,0 +1,149 @@
+"""Parameters of the hardware units: frozen, validated when made, free of Amaranth.
+
+Everything a unit needs to know at elaboration stands here, and every derived width is a property here,
+so that golden models, timing formulas, hardware and the system harness read one object.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+from golden.checks import require_int
+from golden.exp import POLY6, ExpSpec
+from golden.formats import FP16, FP32, FloatFormat
+
+__all__ = ["FinishParams", "ProcessingParams", "ReductionParams", "StateParams"]
+
+
+def _require_fp16_exp(exp: object) -> None:
+    """Raise unless ``exp`` describes an exponential unit of the format of the weights."""
+    if not isinstance(exp, ExpSpec):
+        raise TypeError(f"exp must be an ExpSpec, not {exp!r}")
+    if exp.fmt != FP16:
+        raise ValueError(f"exp must be of format {FP16.name}, not {exp.fmt.name!r}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StateParams:
+    """Shape of a partial state ``(m, l, o)`` on its two streams, and of the lanes that carry it.
+
+    Parameters
+    ----------
+    head_dim : int
+        Elements of ``o``; a multiple of ``lanes`` and at least two beats.
+    lanes : int
+        Elements a beat carries and the unit computes at once; a power of two from 2 to 64.
+    op_id_bits : int
+        Width of the operation id that travels with a state.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is not an integer or out of range.
+    """
+
+    head_dim: int = 128
+    lanes: int = 16
+    op_id_bits: int = 8
+
+    def __post_init__(self) -> None:
+        require_int("lanes", self.lanes, 2, 64)
+        if self.lanes & (self.lanes - 1):
+            raise ValueError(f"lanes must be a power of two, not {self.lanes!r}")
+        require_int("head_dim", self.head_dim, 2 * self.lanes)
+        if self.head_dim % self.lanes:
+            raise ValueError(f"head_dim must be a multiple of lanes ({self.lanes}), not {self.head_dim!r}")
+        require_int("op_id_bits", self.op_id_bits, 1, 32)
+
+    @property
+    def beats(self) -> int:
+        """Beats of one vector of ``head_dim`` elements."""
+        return self.head_dim // self.lanes
+
+    @property
+    def state_format(self) -> FloatFormat:
+        """Format of m, l and o on every wire and in every buffer."""
+        return FP32
+
+    @property
+    def state_bytes(self) -> int:
+        """Bytes of one state (m, l and o): 520 at a head dimension of 128."""
+        return self.state_format.bytes * (2 + self.head_dim)
+
+    def replace(self, **changes: Any) -> Self:
+        """Return these parameters with ``changes`` applied, validated anew."""
+        return replace(self, **changes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReductionParams(StateParams):
+    """Parameters of :class:`hw.units.reduction.ReductionUnit`.
+
+    Parameters
+    ----------
+    num_sources : int
+        Streams of states merged by an operation, each delivering exactly one state; 1 to 256.
+    exp : ExpSpec
+        The exponential unit that computes the weights.
+    """
+
+    num_sources: int = 4
+    exp: ExpSpec = field(default=POLY6)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_int("num_sources", self.num_sources, 1, 256)
+        _require_fp16_exp(self.exp)
+
+    @property
+    def num_exp(self) -> int:
+        """Exponential units that keep one weight a partial: ``ceil(exp interval / beats)``."""
+        return -(-self.exp.interval_cycles // self.beats)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FinishParams(StateParams):
+    """Parameters of :class:`hw.units.finish.FinishUnit`, which turns the root's state into ``o / l``."""
+
+    @property
+    def output_format(self) -> FloatFormat:
+        """Format of the attention output."""
+        return FP16
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProcessingParams(StateParams):
+    """Parameters of :class:`hw.units.processing.ProcessingUnit`.
+
+    Parameters
+    ----------
+    tile_tokens : int
+        Tokens T of a tile; 1 to 4096. The score buffer holds two tiles.
+    token_bits : int
+        Width of the token count of an operation.
+    exp : ExpSpec
+        The exponential unit; pipelined, one result a cycle.
+    """
+
+    tile_tokens: int = 16
+    token_bits: int = 24
+    exp: ExpSpec = field(default=POLY6)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_int("tile_tokens", self.tile_tokens, 1, 4096)
+        require_int("token_bits", self.token_bits, 1, 32)
+        _require_fp16_exp(self.exp)
+        if self.exp.interval_cycles != 1:
+            raise ValueError(f"exp must take one operand a cycle, not one in {self.exp.interval_cycles} cycles")
+
+    @property
+    def kv_format(self) -> FloatFormat:
+        """Format of q, k and v."""
+        return FP16
+
+    @property
+    def score_buffer_bytes(self) -> int:
+        """Bytes of the score buffer: two tiles of fp32 scores, each overwritten in place by its weights."""
+        return 2 * self.tile_tokens * self.state_format.bytes

@@ -1,0 +1,134 @@
+"""Packs numbers into stream payloads and takes them out again, by the layouts of :mod:`hw.layouts`.
+
+A payload is a Python int. Arrays of codes go in and come out as NumPy arrays, element 0 at the lowest bits.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from amaranth.lib import data
+
+from golden.partial import PartialState, empty_state
+from hw.layouts import body_layout, head_layout
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import numpy.typing as npt
+
+    from golden.numerics import Numerics
+    from hw.params import StateParams
+
+__all__ = ["pack", "pack_state", "pack_vectors", "unpack", "unpack_state"]
+
+
+def pack(layout: data.StructLayout, **fields: Any) -> int:
+    """Return the payload whose fields have the given values; each array field takes an array of codes.
+
+    Raises
+    ------
+    ValueError
+        If a field is missing or unknown, or a value does not fit.
+    """
+    wanted = set(layout.members)
+    if set(fields) != wanted:
+        raise ValueError(f"fields must be {', '.join(sorted(wanted))}, not {', '.join(sorted(fields))}")
+    word = 0
+    for name, value in fields.items():
+        field = layout[name]
+        number = _join(field.shape, value) if isinstance(field.shape, data.ArrayLayout) else int(value)
+        if number < 0 or number >> field.width:
+            raise ValueError(f"{name} must fit {field.width} bits, not {value!r}")
+        word |= number << field.offset
+    return word
+
+
+def unpack(layout: data.StructLayout, word: int) -> dict[str, Any]:
+    """Return the fields of a payload: ints, and arrays of codes for array fields."""
+    fields = {}
+    for name, field in layout:
+        number = word >> field.offset & ((1 << field.width) - 1)
+        fields[name] = _split(field.shape, number) if isinstance(field.shape, data.ArrayLayout) else number
+    return fields
+
+
+def pack_vectors(codes: npt.NDArray[np.unsignedinteger], lanes: int) -> list[int]:
+    """Return the beats of vectors of codes, ``lanes`` codes a beat.
+
+    Parameters
+    ----------
+    codes : ndarray of unsigned int, shape (..., head_dim)
+        ``head_dim`` a multiple of ``lanes``.
+    lanes : int
+        Codes a beat.
+    """
+    rows = np.ascontiguousarray(codes, dtype=codes.dtype.newbyteorder("<")).reshape(-1, lanes)
+    return [int.from_bytes(row.tobytes(), "little") for row in rows]
+
+
+def pack_state(params: StateParams, state: PartialState, *, op_id: int, fault: bool = False) -> tuple[int, list[int]]:
+    """Return head and body beats of one state; an empty state has no body.
+
+    Parameters
+    ----------
+    params : StateParams
+        Shape of the state on the wire.
+    state : PartialState
+        A single state of ``params.head_dim`` elements.
+    op_id : int
+        Operation it belongs to.
+    fault : bool
+        Its fault flag.
+    """
+    to_codes = params.state_format.to_codes
+    empty = bool(state.empty)
+    head = pack(
+        head_layout(params), op_id=op_id, empty=empty, fault=fault, m=to_codes(state.m)[()], l=to_codes(state.l)[()]
+    )
+    if empty:
+        return head, []
+    layout = body_layout(params)
+    rows = to_codes(state.o).reshape(-1, params.lanes)
+    return head, [pack(layout, o=row, last=index == len(rows) - 1) for index, row in enumerate(rows)]
+
+
+def unpack_state(params: StateParams, head: int, bodies: Iterable[int], numerics: Numerics) -> PartialState:
+    """Return the state that a head and its body beats stand for.
+
+    Raises
+    ------
+    ValueError
+        If the beats are not those of one state, or ``last`` is not on the final one alone.
+    """
+    fields = unpack(head_layout(params), head)
+    beats = [unpack(body_layout(params), beat) for beat in bodies]
+    expected = 0 if fields["empty"] else params.beats
+    if [beat["last"] for beat in beats] != [0] * (expected - 1) + [1] * bool(expected):
+        raise ValueError(f"a state must have {expected} body beats, the final one marked, not {len(beats)} beats")
+    if fields["empty"]:
+        return empty_state(params.head_dim, numerics)
+    from_codes = params.state_format.from_codes
+    return PartialState(
+        m=from_codes(fields["m"]),
+        l=from_codes(fields["l"]),
+        o=from_codes(np.concatenate([beat["o"] for beat in beats])),
+        base=numerics.base,
+    )
+
+
+def _join(layout: data.ArrayLayout, codes: npt.ArrayLike) -> int:
+    array = np.asarray(codes)
+    if array.shape != (layout.length,):
+        raise ValueError(f"array must have {layout.length} codes, not shape {array.shape}")
+    return int.from_bytes(array.astype(_code_dtype(layout)).tobytes(), "little")
+
+
+def _split(layout: data.ArrayLayout, number: int) -> npt.NDArray[Any]:
+    size = layout.length * _code_dtype(layout).itemsize
+    return np.frombuffer(number.to_bytes(size, "little"), dtype=_code_dtype(layout))
+
+
+def _code_dtype(layout: data.ArrayLayout) -> np.dtype[Any]:
+    return np.dtype(f"<u{int(layout.size) // layout.length // 8}")

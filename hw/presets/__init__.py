@@ -1,0 +1,21 @@
+"""Named sizes of units and memories, each number with its source; nothing here loads Amaranth.
+
+A new unit preset is one entry in :mod:`hw.presets.units`; a new memory is one module like
+:mod:`hw.presets.pam`, registered in :mod:`hw.presets.memory`.
+"""
+
+from hw.presets.memory import MEMORY_PRESETS
+from hw.presets.memory_device import MemoryDevice, PageTiming
+from hw.presets.units import DEFAULT_UNIT_PRESET, UNIT_PRESETS, UnitPreset
+from hw.presets.value import Deviation, Value
+
+__all__ = [
+    "DEFAULT_UNIT_PRESET",
+    "MEMORY_PRESETS",
+    "UNIT_PRESETS",
+    "Deviation",
+    "MemoryDevice",
+    "PageTiming",
+    "UnitPreset",
+    "Value",
+]

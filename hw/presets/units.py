@@ -1,0 +1,191 @@
+"""Named sizes of the units: what ``nearkv verilog --preset`` takes and what the memories refer to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from golden.exp import POLY6, ExpSpec
+from golden.formats import FloatFormat
+from hw.params import FinishParams, ProcessingParams, ReductionParams
+from hw.presets.value import Deviation, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["DEFAULT_UNIT_PRESET", "UNIT_PRESETS", "UnitPreset"]
+
+_PAM = "arXiv:2602.11521"
+_OURS = "chosen here"
+_EXP_SOURCE = "golden.exp: fitted here (golden.exp_fit) to the exponential over all fp16 codes"
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnitPreset:
+    """One size of every unit, so that they fit together.
+
+    Parameters
+    ----------
+    name : str
+        Name on the command line.
+    description : str
+        What it is for.
+    exp : ExpSpec
+        The exponential unit, alone.
+    processing, reduction, finish : ProcessingParams, ReductionParams, FinishParams
+        The other units.
+    sources : dict of str to str
+        Source of each size by its name; ``"other"`` covers the rest.
+    deviations : tuple of Deviation
+        Printed sizes that were not used.
+
+    Raises
+    ------
+    ValueError
+        If the units disagree about the state that travels between them, or a source is missing.
+    """
+
+    name: str
+    description: str
+    exp: ExpSpec
+    processing: ProcessingParams
+    reduction: ReductionParams
+    finish: FinishParams
+    sources: dict[str, str]
+    deviations: tuple[Deviation, ...] = ()
+
+    def __post_init__(self) -> None:
+        for key in ("head_dim", "lanes", "op_id_bits"):
+            found = {getattr(unit, key) for unit in (self.processing, self.reduction, self.finish)}
+            if len(found) != 1:
+                raise ValueError(f"{key} must be one number in all units of preset {self.name}, not {sorted(found)}")
+        if not self.sources.get("other"):
+            raise ValueError(f"sources of preset {self.name} must have an entry 'other', not {sorted(self.sources)}")
+
+    @property
+    def units(self) -> dict[str, ExpSpec | ProcessingParams | ReductionParams | FinishParams]:
+        """Parameters by unit name, in the order in which data meets the units."""
+        return {"exp": self.exp, "processing": self.processing, "reduction": self.reduction, "finish": self.finish}
+
+    def values(self) -> Iterator[tuple[str, Value]]:
+        """Yield every size as ``unit.field`` with unit and source."""
+        for unit, params in self.units.items():
+            for item in fields(params):
+                value: Any = getattr(params, item.name)
+                shown = value.name if isinstance(value, ExpSpec | FloatFormat) else value
+                if isinstance(shown, tuple):
+                    shown = " ".join(str(entry) for entry in shown)
+                source = _EXP_SOURCE if unit == "exp" else self.sources.get(item.name, self.sources["other"])
+                yield f"{unit}.{item.name}", Value(shown, _unit_of(item.name, shown), source)
+
+
+def _unit_of(name: str, value: object) -> str:
+    """Return the unit of a size from its name."""
+    if isinstance(value, str):
+        return "integers" if name == "coefficients" else "name"
+    return "bits" if name.endswith("_bits") else "1"
+
+
+def _preset(
+    name: str,
+    description: str,
+    *,
+    head_dim: int,
+    lanes: int,
+    num_sources: int = 4,
+    tile_tokens: int = 16,
+    op_id_bits: int = 8,
+    sources: dict[str, str],
+    deviations: tuple[Deviation, ...] = (),
+) -> UnitPreset:
+    """Return a preset whose units share ``head_dim``, ``lanes`` and ``op_id_bits``."""
+    return UnitPreset(
+        name=name,
+        description=description,
+        exp=POLY6,
+        processing=ProcessingParams(
+            head_dim=head_dim, lanes=lanes, op_id_bits=op_id_bits, tile_tokens=tile_tokens, exp=POLY6
+        ),
+        reduction=ReductionParams(
+            head_dim=head_dim, lanes=lanes, op_id_bits=op_id_bits, num_sources=num_sources, exp=POLY6
+        ),
+        finish=FinishParams(head_dim=head_dim, lanes=lanes, op_id_bits=op_id_bits),
+        sources=sources,
+        deviations=deviations,
+    )
+
+
+_PAM_SOURCES = {
+    "head_dim": "head dimension of the models of arXiv:2602.11521, 7.1 (Qwen2.5-32B, LLaMA3-70B, OPT-175B)",
+    "lanes": f"{_PAM}, table 1: lanes of the processing unit",
+    "num_sources": f"{_PAM}, table 1: 4 banks in a bank group",
+    "other": f"{_OURS}; the paper gives no value",
+}
+
+_BUFFER = Deviation(
+    field="processing.local_buffer",
+    printed="512 B (128 B in DDR-PIM)",
+    used="q in fp16 and o in fp32: 768 B at head_dim 128, and the score buffer",
+    reason="sums are kept in fp32 on every wire and in every buffer; 128 B cannot hold q and o of one head either way",
+)
+
+_RU_LANES = Deviation(
+    field="reduction.lanes",
+    printed="16 lanes",
+    used="4 lanes",
+    reason="here a bank group's reduction unit takes its processing units' 4-lane states as they come; the units at "
+    "the DIMM's buffer have 16 lanes, as printed",
+)
+
+UNIT_PRESETS = {
+    preset.name: preset
+    for preset in (
+        _preset(
+            "pam-hbm",
+            "HBM-PIM of PAM: 16 lanes at each bank, 4 banks a bank group",
+            head_dim=128,
+            lanes=16,
+            sources=_PAM_SOURCES,
+            deviations=(_BUFFER,),
+        ),
+        _preset(
+            "pam-ddr",
+            "DDR-PIM of PAM: 4 lanes at each bank, 4 banks a bank group",
+            head_dim=128,
+            lanes=4,
+            sources=_PAM_SOURCES,
+            deviations=(_BUFFER, _RU_LANES),
+        ),
+        _preset(
+            "pam-ssd",
+            "SSD-PIM of PAM: 16 lanes, 8 processing units to a reduction unit in the controller",
+            head_dim=128,
+            lanes=16,
+            num_sources=8,
+            sources=_PAM_SOURCES | {"num_sources": f"{_PAM}, table 1: 64 processing, 8 reduction units a controller"},
+            deviations=(_BUFFER,),
+        ),
+        _preset(
+            "pam-root",
+            "merge of the three memories in PAM: one state from each tier",
+            head_dim=128,
+            lanes=16,
+            num_sources=3,
+            sources=_PAM_SOURCES | {"num_sources": f"{_PAM}, section 4: the partial results of three devices"},
+        ),
+        _preset(
+            "tiny",
+            "smallest units that do everything, for tests and waveforms",
+            head_dim=8,
+            lanes=4,
+            num_sources=2,
+            tile_tokens=2,
+            op_id_bits=4,
+            sources={"other": f"{_OURS}: small, yet two beats a vector and two tokens a tile"},
+        ),
+    )
+}
+"""Unit presets by name."""
+
+DEFAULT_UNIT_PRESET = "pam-hbm"
+"""The preset taken when none is named."""

@@ -1,0 +1,203 @@
+"""Latency and interval of every unit as text, with the variables spelled out and a worked number.
+
+Each text is an expression in Python syntax whose names are the variables listed beside it; the worked
+number comes from the unit's own timing module, and the test suite evaluates the text and holds the two equal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import Any
+
+from golden.exp import ExpSpec
+from hw.params import FinishParams, ProcessingParams, ReductionParams
+from hw.timing import finish, processing, reduction
+
+__all__ = ["Formula", "interval_formula", "latency_formula"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Formula:
+    """A number of cycles as a formula.
+
+    Parameters
+    ----------
+    formula : str
+        Expression of the variables; ``ceil`` and ``max`` are the usual ones.
+    variables : dict of str to str
+        Meaning of each variable.
+    values : dict of str to int
+        Values of the variables for this unit.
+    cycles : int
+        What the formula gives for them.
+    """
+
+    formula: str
+    variables: dict[str, str]
+    values: dict[str, int]
+    cycles: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return formula, variables and worked example as they stand in a manifest."""
+        return {
+            "formula": self.formula,
+            "variables": self.variables,
+            "example": {**self.values, "cycles": self.cycles},
+        }
+
+
+@singledispatch
+def latency_formula(params: object) -> Formula:
+    """Return the cycles from the first accepted input of an operation to its first valid output, without stalls.
+
+    Raises
+    ------
+    TypeError
+        If ``params`` are not those of a unit.
+    """
+    raise TypeError(f"params must be those of a unit, not {params!r}")
+
+
+@singledispatch
+def interval_formula(params: object) -> Formula:
+    """Return the cycles between successive operations that follow one another without stalls.
+
+    Raises
+    ------
+    TypeError
+        If ``params`` are not those of a unit.
+    """
+    raise TypeError(f"params must be those of a unit, not {params!r}")
+
+
+@latency_formula.register
+def _(params: ExpSpec) -> Formula:
+    return Formula(
+        formula="degree + 4",
+        variables={"degree": "degree of the polynomial"},
+        values={"degree": params.degree},
+        cycles=params.latency_cycles,
+    )
+
+
+@interval_formula.register
+def _(params: ExpSpec) -> Formula:
+    pipelined = params.evaluation == "pipelined"
+    return Formula(
+        formula="1" if pipelined else "degree + 2",
+        variables={} if pipelined else {"degree": "degree of the polynomial"},
+        values={} if pipelined else {"degree": params.degree},
+        cycles=params.interval_cycles,
+    )
+
+
+@latency_formula.register
+def _(params: ReductionParams) -> Formula:
+    alone = params.num_sources == 1
+    variables = {
+        "num_sources": "states an operation merges",
+        "exp_latency": "latency of the exponential unit in cycles",
+        "interval": "cycles a partial takes",
+    }
+    values = {
+        "num_sources": params.num_sources,
+        "exp_latency": params.exp.latency_cycles,
+        "interval": reduction.interval_cycles(params),
+    }
+    return Formula(
+        formula="6" if alone else "max(3, exp_latency + 6 - interval) + (num_sources - 1) * interval + 3",
+        variables={} if alone else variables,
+        values={} if alone else values,
+        cycles=reduction.latency_cycles(params),
+    )
+
+
+@interval_formula.register
+def _(params: ReductionParams) -> Formula:
+    return Formula(
+        formula="num_sources * max(ceil(head_dim / lanes), ceil(exp_interval / num_exp))",
+        variables={
+            "num_sources": "states an operation merges",
+            "head_dim": "elements of o",
+            "lanes": "elements a beat",
+            "exp_interval": "interval of the exponential unit in cycles",
+            "num_exp": "exponential units, used in turn",
+        },
+        values={
+            "num_sources": params.num_sources,
+            "head_dim": params.head_dim,
+            "lanes": params.lanes,
+            "exp_interval": params.exp.interval_cycles,
+            "num_exp": params.num_exp,
+        },
+        cycles=params.num_sources * reduction.interval_cycles(params),
+    )
+
+
+_SIGNIFICAND = {"significand_bits": "stored significand bits of l"}
+
+
+@latency_formula.register
+def _(params: FinishParams) -> Formula:
+    return Formula(
+        formula="ceil((significand_bits + 3) / 2) + 4",
+        variables=_SIGNIFICAND,
+        values={"significand_bits": params.state_format.significand_bits},
+        cycles=finish.latency_cycles(params),
+    )
+
+
+@interval_formula.register
+def _(params: FinishParams) -> Formula:
+    return Formula(
+        formula="max(ceil(head_dim / lanes), ceil((significand_bits + 3) / 2) + 1)",
+        variables={"head_dim": "elements of o", "lanes": "elements a beat", **_SIGNIFICAND},
+        values={
+            "head_dim": params.head_dim,
+            "lanes": params.lanes,
+            "significand_bits": params.state_format.significand_bits,
+        },
+        cycles=finish.interval_cycles(params),
+    )
+
+
+_EXAMPLE_TOKENS = 2048
+
+
+def _processing_values(params: ProcessingParams) -> tuple[dict[str, str], dict[str, int]]:
+    variables = {
+        "num_tokens": "tokens of the operation, at least 1",
+        "head_dim": "elements of q, k and v",
+        "lanes": "elements a beat",
+        "exposed": "cycles in which values wait for exponentials, hw.timing.processing.exposed_cycles",
+    }
+    values = {
+        "num_tokens": _EXAMPLE_TOKENS,
+        "head_dim": params.head_dim,
+        "lanes": params.lanes,
+        "exposed": processing.exposed_cycles(params, _EXAMPLE_TOKENS),
+    }
+    return variables, values
+
+
+@latency_formula.register
+def _(params: ProcessingParams) -> Formula:
+    variables, values = _processing_values(params)
+    return Formula(
+        formula="2 * num_tokens * ceil(head_dim / lanes) + exposed + tree_levels + 3",
+        variables={**variables, "tree_levels": "levels of the adder tree, log2(lanes)"},
+        values={**values, "tree_levels": params.lanes.bit_length() - 1},
+        cycles=processing.cycles(params, _EXAMPLE_TOKENS).total - (params.beats - 1),
+    )
+
+
+@interval_formula.register
+def _(params: ProcessingParams) -> Formula:
+    variables, values = _processing_values(params)
+    return Formula(
+        formula="2 * num_tokens * ceil(head_dim / lanes) + exposed",
+        variables=variables,
+        values=values,
+        cycles=processing.cycles(params, _EXAMPLE_TOKENS).interval,
+    )

@@ -1,0 +1,1 @@
+"""Hardware units, one a file. Loading this package loads nothing."""

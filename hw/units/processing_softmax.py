@@ -1,0 +1,173 @@
+"""Online softmax of the processing unit: scores to weights, running maximum and running sum."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import data, memory, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.float import FloatAdd, FloatMax, FloatMul, FloatRound
+from hw.units.processing_exponentials import Exponentials, tile_layout
+from hw.units.processing_sequencer import beat_layout, token_shape
+
+if TYPE_CHECKING:
+    from hw.params import ProcessingParams
+
+__all__ = ["OnlineSoftmax"]
+
+
+class OnlineSoftmax(wiring.Component):
+    """Scale scores, keep their maximum, turn them into weights tile by tile, and sum those.
+
+    A score is written into its tile's half of the buffer; when the last score of a tile is there, its
+    exponentials are issued, and a weight overwrites its score. The other half takes the scores of the next
+    tile meanwhile. The order of the kv stream sees to it that a half is not written before it has been
+    read, and that no third tile's scores come before the first tile's exponentials are done.
+
+    Parameters
+    ----------
+    params : ProcessingParams
+        Sizes of the unit.
+
+    Members
+    -------
+    sum_valid, sum, sum_beat : In
+        q.k of a token, unscaled, and the token's last beat.
+    scale : In(32)
+        Factor of the scores; constant while an operation has scores to come.
+    read_slot, read_token : In
+        Which weight to read.
+    weight : Out(16)
+        That weight, one cycle later.
+    alpha : Out(ArrayLayout(16, 2))
+        Rescaling factor of the tile in each slot.
+    weight_written : Out(1)
+        One more weight can be read from the next cycle on.
+    final : Out(1)
+        That was the operation's last: from the next cycle on ``m`` and ``l`` are final.
+    m, l : Out(32)
+        Running maximum and sum.
+    """
+
+    def __init__(self, params: ProcessingParams) -> None:
+        self.params = params
+        bits, weight_bits = params.state_format.bits, params.kv_format.bits
+        super().__init__(
+            {
+                "sum_valid": In(1),
+                "sum": In(bits),
+                "sum_beat": In(beat_layout(params)),
+                "scale": In(bits),
+                "read_slot": In(1),
+                "read_token": In(token_shape(params)),
+                "weight": Out(weight_bits),
+                "alpha": Out(data.ArrayLayout(weight_bits, 2)),
+                "weight_written": Out(1),
+                "final": Out(1),
+                "m": Out(bits),
+                "l": Out(bits),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Build the score path, the buffer, and the weights and their sum."""
+        m = Module()
+        params = self.params
+        fmt = params.state_format
+        m.submodules.exponentials = exponentials = Exponentials(params)
+
+        # Scale, then maximum and buffer: a cycle each.
+        score = Signal(fmt.bits, reset_less=True)
+        score_valid = Signal()
+        score_beat = Signal(beat_layout(params))
+        m.submodules.scaler = scaling = FloatMul(fmt, fmt, fmt)
+        m.d.comb += [scaling.a.eq(self.sum), scaling.b.eq(self.scale)]
+        m.d.sync += score_valid.eq(self.sum_valid)
+        with m.If(self.sum_valid):
+            m.d.sync += [score.eq(scaling.o), score_beat.eq(self.sum_beat)]
+
+        score_token = Signal(token_shape(params))
+        maximum_before = Signal(fmt.bits, reset_less=True)
+        tile_valid = Signal()
+        tile = Signal(tile_layout(params))
+        m.submodules.comparator = maximum = FloatMax(fmt)
+        m.d.comb += [maximum.a.eq(score), maximum.b.eq(self.m)]
+        with m.If(exponentials.tile_start):
+            m.d.sync += tile_valid.eq(0)
+        with m.If(score_valid):
+            first = score_beat.tile_first & score_beat.token_first
+            m.d.sync += [
+                self.m.eq(Mux(first, score, maximum.o)),
+                score_token.eq(Mux(score_beat.token_last, 0, score_token + 1)),
+            ]
+            with m.If(score_beat.token_first):
+                m.d.sync += maximum_before.eq(self.m)
+            with m.If(score_beat.token_last):
+                m.d.sync += [
+                    tile_valid.eq(1),
+                    tile.slot.eq(score_beat.slot),
+                    tile.first.eq(score_beat.tile_first),
+                    tile.final.eq(score_beat.final),
+                    tile.end.eq(score_token),
+                ]
+        m.d.comb += [
+            exponentials.tile_valid.eq(tile_valid),
+            exponentials.tile.eq(tile),
+            exponentials.maximum.eq(self.m),
+            exponentials.maximum_before.eq(maximum_before),
+        ]
+
+        # Weights come back in the order of tiles and tokens; alpha first where there is one.
+        value = exponentials.value
+        weight_slot = Signal()
+        weight_token = Signal(token_shape(params))
+        fresh = Signal(init=1)
+        m.submodules.rescaler = rescale = FloatMul(fmt, params.kv_format, fmt)
+        m.submodules.widener = widen = FloatRound(params.kv_format, fmt)
+        m.submodules.adder = accumulate = FloatAdd(fmt)
+        m.d.comb += [
+            rescale.a.eq(self.l),
+            rescale.b.eq(value),
+            widen.i.eq(value),
+            accumulate.a.eq(self.l),
+            accumulate.b.eq(widen.o),
+            self.weight_written.eq(exponentials.valid & ~exponentials.is_alpha),
+            self.final.eq(exponentials.valid & exponentials.final),
+        ]
+        with m.If(exponentials.valid):
+            with m.If(exponentials.is_alpha):
+                m.d.sync += [self.alpha[weight_slot].eq(value), self.l.eq(rescale.o)]
+            with m.Else():
+                m.d.sync += [
+                    self.l.eq(Mux(fresh, widen.o, accumulate.o)),
+                    fresh.eq(exponentials.final),
+                    weight_token.eq(Mux(exponentials.tile_last, 0, weight_token + 1)),
+                    weight_slot.eq(weight_slot ^ exponentials.tile_last),
+                ]
+
+        score_slot = Signal()
+        read_slot = Signal()
+        m.d.sync += [score_slot.eq(exponentials.read_slot), read_slot.eq(self.read_slot)]
+        scores, weights = [], []
+        for number in range(2):
+            slot = memory.Memory(shape=fmt.bits, depth=max(params.tile_tokens, 2), init=[])
+            m.submodules[f"slot_{number}"] = slot
+            write, score_read, weight_read = slot.write_port(), slot.read_port(), slot.read_port()
+            # A half is written by the scores of its tile, later by their weights, never by both in one cycle.
+            weight_here = self.weight_written & (weight_slot == number)
+            m.d.comb += [
+                write.en.eq(weight_here | (score_valid & (score_beat.slot == number))),
+                write.addr.eq(Mux(weight_here, weight_token, score_token)),
+                write.data.eq(Mux(weight_here, value, score)),
+                score_read.addr.eq(exponentials.read_token),
+                weight_read.addr.eq(self.read_token),
+            ]
+            scores.append(score_read.data)
+            weights.append(weight_read.data)
+        m.d.comb += [
+            exponentials.score.eq(Mux(score_slot, scores[1], scores[0])),
+            self.weight.eq(Mux(read_slot, weights[1], weights[0])),
+        ]
+        return m

@@ -1,0 +1,152 @@
+"""Turns Verilog text into an executable model, once: builds are kept by the hash of everything they depend on.
+
+The C++ runtime of Verilator is compiled once for all designs and linked into each, so that a build
+costs the design's own code only. A build appears under its final name when it is complete, so an
+interrupted one is never taken for a finished one and two processes may build the same design.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import os
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from hw.builds import build_root, digest
+from hw.toolchain import Toolchain, ToolError, find_toolchain
+
+__all__ = ["Harness", "build_model"]
+
+_COMPILE_FLAGS = (
+    "-std=gnu++17",
+    "-DVERILATOR=1",
+    *(f"-DVM_{name}=0" for name in ("COVERAGE", "SC", "TIMING", "TRACE", "TRACE_FST", "TRACE_SAIF", "TRACE_VCD")),
+)
+_RUNTIME_SOURCES = ("verilated.cpp", "verilated_threads.cpp")
+
+
+@dataclass(frozen=True)
+class Harness:
+    """The C++ main program that drives a model, and how the model must be made for it.
+
+    Parameters
+    ----------
+    source : str
+        C++ text of the main program; it includes ``Vtop.h``.
+    optimise : str
+        Compiler optimisation for the design's code.
+    verilator_flags, link_flags : tuple of str
+        Added to the two commands.
+    runtime_sources : tuple of str
+        Further files of Verilator's runtime to link.
+    """
+
+    source: str
+    optimise: str = "-O1"
+    verilator_flags: tuple[str, ...] = ()
+    link_flags: tuple[str, ...] = ()
+    runtime_sources: tuple[str, ...] = ()
+
+
+def build_model(verilog: str, top: str, harness: Harness) -> Path:
+    """Return an executable of ``verilog`` driven by ``harness``, building it if it is not there yet.
+
+    Parameters
+    ----------
+    verilog : str
+        Complete Verilog text.
+    top : str
+        Name of its top module.
+    harness : Harness
+        Main program and build settings.
+
+    Returns
+    -------
+    Path
+        The executable; its folder is named by the hash of texts, settings and tool versions.
+
+    Raises
+    ------
+    ToolError
+        If a tool is missing, Verilator refuses the text or the compiler fails.
+    """
+    tools = find_toolchain()
+    runtime = _runtime_objects(tools, _RUNTIME_SOURCES + harness.runtime_sources)
+    key = digest(verilog, top, repr(harness), repr(_COMPILE_FLAGS), tools.description)
+    folder = build_root() / "rtl" / f"{top}-{key[:16]}"
+    executable = folder / top
+    if executable.exists():
+        return executable
+    with _Workplace(folder) as work:
+        source = work / f"{top}.v"
+        source.write_text(verilog)
+        (work / "main.cpp").write_text(harness.source)
+        command = [str(tools.verilator), "--cc", "--exe", "-O3", "--Mdir", str(work), "--prefix", "Vtop"]
+        # Amaranth's expressions rely on Verilog's context widths, which Verilator calls suspicious.
+        command += ["--top-module", top, "-Wno-WIDTH", "--no-timing", *harness.verilator_flags, str(source)]
+        _run(command, env={**os.environ, "VERILATOR_ROOT": str(tools.verilator_root)})
+        flags = [*_COMPILE_FLAGS, harness.optimise, *_includes(tools), f"-I{work}"]
+        objects = _compile(tools, sorted(work.glob("*.cpp")), work, flags)
+        _run([*tools.cxx, *map(str, objects + runtime), "-o", str(work / top), "-pthread", *harness.link_flags])
+        for leftover in set(work.iterdir()) - {work / top, source}:
+            leftover.unlink()
+    return executable
+
+
+def _includes(tools: Toolchain) -> list[str]:
+    include = tools.verilator_root / "include"
+    return [f"-I{include}", f"-I{include / 'vltstd'}"]
+
+
+def _runtime_objects(tools: Toolchain, names: tuple[str, ...]) -> list[Path]:
+    folder = build_root() / "runtime" / digest(tools.description, repr(_COMPILE_FLAGS), *names)[:16]
+    objects = [folder / Path(name).with_suffix(".o") for name in names]
+    if not all(path.exists() for path in objects):
+        with _Workplace(folder) as work:
+            sources = [tools.verilator_root / "include" / name for name in names]
+            _compile(tools, sources, work, [*_COMPILE_FLAGS, "-O2", *_includes(tools)])
+    return objects
+
+
+def _compile(tools: Toolchain, sources: list[Path], folder: Path, flags: list[str]) -> list[Path]:
+    launcher = [found] if (found := shutil.which("ccache")) else []
+    objects = [folder / source.with_suffix(".o").name for source in sources]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        jobs = [
+            pool.submit(_run, [*launcher, *tools.cxx, *flags, "-c", str(source), "-o", str(target)])
+            for source, target in zip(sources, objects, strict=True)
+        ]
+        for job in jobs:
+            job.result()
+    return objects
+
+
+def _run(command: list[str], env: dict[str, str] | None = None) -> None:
+    result = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+    if result.returncode:
+        said = next((line for line in (result.stderr + result.stdout).splitlines() if "rror" in line), "no message")
+        raise ToolError(f"{Path(command[0]).name} must succeed, it ended with status {result.returncode}: {said}")
+
+
+class _Workplace:
+    """A temporary folder beside ``folder`` that takes its name when the block ends well."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __enter__(self) -> Path:
+        self._folder.parent.mkdir(parents=True, exist_ok=True)
+        self._work = Path(tempfile.mkdtemp(prefix=f".{self._folder.name}-", dir=self._folder.parent))
+        return self._work
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is not None:
+            shutil.rmtree(self._work)
+            return
+        try:
+            self._work.rename(self._folder)
+        except OSError:  # another process finished the same build first
+            shutil.rmtree(self._work)

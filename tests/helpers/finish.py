@@ -1,0 +1,177 @@
+"""Scenarios of the finish unit, for both simulators: every run is held to the bits and to the cycles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from golden.exp import POLY6
+from golden.formats import FP16, FP32
+from golden.numerics import unit_numerics
+from golden.partial import PartialState, finish
+from hw.layouts import output_layout
+from hw.payloads import pack, pack_state, unpack
+from hw.timing.finish import cycles, interval_cycles, latency_cycles, predict
+from tests.helpers.floats import corner_codes
+from tests.helpers.partials import make_state
+
+if TYPE_CHECKING:
+    from hw.params import FinishParams
+    from tests.helpers.streams import StreamBench
+
+__all__ = ["accuracy", "back_to_back", "corners", "one_slow_stream", "random_run", "reset_anywhere", "zero_sums"]
+
+# No exponential takes part in finishing; which one the numerics name makes no difference.
+_NUMERICS = unit_numerics(POLY6)
+_STREAMS = ("head", "body", "output")
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Operations of a finish unit."""
+
+    params: FinishParams
+    states: list[PartialState]
+    faults: np.ndarray
+
+    @classmethod
+    def make(cls, params: FinishParams, kinds: list[str], seed: int) -> Workload:
+        """Return random states of the given kinds, one an operation, some of them faulty."""
+        rng = np.random.default_rng(seed)
+        states = [make_state(params.head_dim, _NUMERICS, rng, kind) for kind in kinds]
+        return cls(params, states, rng.random(len(kinds)) < 0.3)
+
+    @property
+    def empty(self) -> np.ndarray:
+        return np.array([bool(state.empty) for state in self.states])
+
+    def op_id(self, number: int) -> int:
+        return number % (1 << self.params.op_id_bits)
+
+    def inputs(self) -> dict[str, list[int]]:
+        """Return the payloads of both input streams."""
+        packed = [
+            pack_state(self.params, state, op_id=self.op_id(number), fault=bool(self.faults[number]))
+            for number, state in enumerate(self.states)
+        ]
+        return {"head": [head for head, _ in packed], "body": [beat for _, body in packed for beat in body]}
+
+    def expected(self) -> list[int]:
+        """Return the payloads of the output, by the golden model."""
+        payloads = []
+        for number, state in enumerate(self.states):
+            finished = finish(state, _NUMERICS)
+            rows = FP16.to_codes(finished.output).reshape(self.params.beats, self.params.lanes)
+            payloads += [
+                pack(
+                    output_layout(self.params),
+                    op_id=self.op_id(number),
+                    empty=bool(finished.empty),
+                    fault=bool(self.faults[number]),
+                    o=row,
+                    last=index == self.params.beats - 1,
+                )
+                for index, row in enumerate(rows)
+            ]
+        return payloads
+
+
+async def run(bench: StreamBench, work: Workload, *, head: float = 0, body: float = 0, output: float = 0) -> None:
+    """Run a workload after a reset; results must equal the golden model, every transfer cycle the recurrence."""
+    await bench.reset()
+    inputs, expected = work.inputs(), work.expected()
+    bench.send("head", inputs["head"], idle=head)
+    bench.send("body", inputs["body"], idle=body)
+    bench.stall("output", output)
+    await bench.until(output=len(expected), timeout_cycles=20_000)
+    await bench.advance(3)
+    found = bench.items("output")
+    different = [number for number, pair in enumerate(zip(found, expected, strict=True)) if pair[0] != pair[1]]
+    assert not different, (different[0], hex(found[different[0]]), hex(expected[different[0]]))
+
+    prediction = predict(work.params, work.empty, **{name: bench.trace(name) for name in _STREAMS})
+    for name in _STREAMS:
+        assert getattr(prediction, name).tolist() == bench.trace(name).transfers.tolist(), name
+    assert prediction.output_presented.tolist() == bench.trace("output").presented.tolist()
+
+
+async def back_to_back(bench: StreamBench, params: FinishParams, operations: int) -> None:
+    """Operations without a stall, an empty one among them: the closed forms and the interval."""
+    kinds = ["plain"] * operations
+    kinds[operations // 2] = "empty"
+    await run(bench, Workload.make(params, kinds, seed=1))
+    heads, outputs = bench.trace("head").transfers, bench.trace("output").transfers
+    assert heads[0] == 0
+    assert outputs[0] == latency_cycles(params)
+    assert outputs[-1] + 1 == cycles(params, operations)
+    assert set(np.diff(outputs[:: params.beats]).tolist()) == {interval_cycles(params)}
+
+
+async def random_run(
+    bench: StreamBench, params: FinishParams, operations: int, *, idle: float, stall: float, seed: int
+) -> None:
+    """Random states of every kind with random pauses on every stream."""
+    rng = np.random.default_rng(seed)
+    kinds = rng.choice(["plain", "special", "special", "empty"], operations).tolist()
+    await run(bench, Workload.make(params, kinds, seed), head=idle, body=idle, output=stall)
+
+
+async def one_slow_stream(bench: StreamBench, params: FinishParams, slow: str) -> None:
+    """One stream moves in a tenth of the cycles."""
+    kinds = ["plain", "plain", "empty", "plain", "empty", "empty", "plain", "plain"]
+    await run(bench, Workload.make(params, kinds, seed=2), **{slow: 0.9})
+
+
+async def zero_sums(bench: StreamBench, params: FinishParams) -> None:
+    """Sum of zero, of either sign: flagged zeros, although a body came, and a good operation between."""
+    work = Workload.make(params, ["plain"] * 3, seed=7)
+    for number, zero in ((0, 0.0), (2, -0.0)):
+        work.states[number] = PartialState(m=np.float32(1), l=np.float32(zero), o=work.states[number].o)
+    await run(bench, work)
+
+
+async def corners(bench: StreamBench, params: FinishParams) -> None:
+    """Every corner as l, with corners as o."""
+    values = FP32.from_codes(np.unique(FP32.to_codes(FP32.from_codes(corner_codes(FP32)))))
+    repeats = -(-len(values) // params.head_dim)
+    work = Workload.make(params, ["plain"] * len(values) * repeats, seed=3)
+    for number in range(len(work.states)):
+        start = number // len(values) * params.head_dim
+        o = np.resize(np.roll(values, -start), params.head_dim)
+        work.states[number] = PartialState(m=np.float32(0), l=values[number % len(values)], o=o)
+    await run(bench, work)
+
+
+async def reset_anywhere(bench: StreamBench, params: FinishParams, cuts: list[int]) -> None:
+    """Break off after each number of cycles; the next run must know nothing of it."""
+    broken = Workload.make(params, ["special", "empty", "special", "special"], seed=4)
+    for cut in cuts:
+        await bench.reset()
+        for name, payloads in broken.inputs().items():
+            bench.send(name, payloads, idle=0.0)
+        bench.stall("output", 0.4)
+        await bench.advance(cut)
+        await run(bench, Workload.make(params, ["plain", "empty", "plain"], seed=cut))
+
+
+async def accuracy(bench: StreamBench, params: FinishParams, operations: int) -> None:
+    """Hold the unit to its bound: within 0.5003 ulp of fp16 of the exact quotient, l over all magnitudes."""
+    work = Workload.make(params, ["plain"] * operations, seed=5)
+    rng = np.random.default_rng(6)
+    for number in range(operations):
+        weight = np.float32(2.0 ** rng.uniform(-126, 126)) if number % 2 else np.float32(rng.uniform(1, 5000))
+        # Quotients from far below fp16's smallest subnormal to just below its largest number.
+        quotients = rng.choice([-1.0, 1.0], params.head_dim) * 2.0 ** rng.uniform(-27, 15.9, params.head_dim)
+        with np.errstate(over="ignore", under="ignore"):
+            o = (quotients * np.float64(weight)).astype(np.float32)
+        o = np.where(np.isfinite(o), o, weight).astype(np.float32)
+        work.states[number] = PartialState(m=np.float32(0), l=weight, o=o)
+    await run(bench, work)
+    beats = [unpack(output_layout(params), item)["o"] for item in bench.items("output")]
+    found = FP16.from_codes(np.array(beats)).astype(np.float64).reshape(operations, params.head_dim)
+    exact = np.array([state.o.astype(np.float64) / np.float64(state.l) for state in work.states])
+    ulp = np.exp2(np.maximum(np.floor(np.log2(np.abs(np.where(exact == 0, 1e-30, exact)))), -14) - 10)
+    assert np.abs(found - exact).max() > 0
+    assert (np.abs(found - exact) / ulp).max() <= 0.5003

@@ -1,0 +1,70 @@
+"""Promise: a size that cannot work is refused when the parameters are made, with the value that was given."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from golden.exp import POLY6, POLY6_SERIAL
+from golden.formats import BF16
+from hw.params import FinishParams, ProcessingParams, ReductionParams, StateParams
+
+_BF16_EXP = POLY6.replace(fmt=BF16)
+
+
+@pytest.mark.parametrize(
+    ("cls", "arguments", "error", "message"),
+    [
+        (StateParams, {"lanes": 3}, ValueError, "lanes must be a power of two, not 3"),
+        (StateParams, {"lanes": 1}, ValueError, "lanes must be from 2 to 64, not 1"),
+        (StateParams, {"lanes": 128}, ValueError, "lanes must be from 2 to 64, not 128"),
+        (StateParams, {"lanes": 16.0}, TypeError, "lanes must be an integer, not 16.0"),
+        (StateParams, {"lanes": True}, TypeError, "lanes must be an integer, not True"),
+        (StateParams, {"head_dim": 72}, ValueError, "head_dim must be a multiple of lanes (16), not 72"),
+        (StateParams, {"head_dim": 16}, ValueError, "head_dim must be at least 32, not 16"),
+        (StateParams, {"op_id_bits": 0}, ValueError, "op_id_bits must be from 1 to 32, not 0"),
+        (ReductionParams, {"num_sources": 0}, ValueError, "num_sources must be from 1 to 256, not 0"),
+        (ReductionParams, {"num_sources": "4"}, TypeError, "num_sources must be an integer, not '4'"),
+        (ReductionParams, {"exp": None}, TypeError, "exp must be an ExpSpec, not None"),
+        (ProcessingParams, {"tile_tokens": 0}, ValueError, "tile_tokens must be from 1 to 4096, not 0"),
+        (ProcessingParams, {"token_bits": 33}, ValueError, "token_bits must be from 1 to 32, not 33"),
+        (ReductionParams, {"exp": _BF16_EXP}, ValueError, "exp must be of format fp16, not 'bf16'"),
+        (ProcessingParams, {"exp": _BF16_EXP}, ValueError, "exp must be of format fp16, not 'bf16'"),
+        (ProcessingParams, {"exp": 6}, TypeError, "exp must be an ExpSpec, not 6"),
+        (
+            ProcessingParams,
+            {"exp": POLY6_SERIAL},
+            ValueError,
+            "exp must take one operand a cycle, not one in 8 cycles",
+        ),
+    ],
+)
+def test_what_is_refused(cls: Any, arguments: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=f"^{re.escape(message)}$"):
+        cls(**arguments)
+
+
+def test_sizes_that_follow() -> None:
+    params = StateParams(head_dim=128, lanes=16)
+    assert params.beats == 8
+    assert params.state_bytes == 520  # 4 B m, 4 B l, 128 x 4 B o
+    assert FinishParams(head_dim=80).beats == 5
+    assert ProcessingParams(tile_tokens=16).score_buffer_bytes == 128  # 2 tiles x 16 scores x 4 B
+
+
+@pytest.mark.parametrize(
+    ("head_dim", "lanes", "num_exp"),
+    # One weight a partial: a serial unit takes an operand every 8 cycles, a partial every head_dim / lanes.
+    [(128, 16, 1), (112, 16, 2), (64, 16, 2), (48, 16, 3), (32, 16, 4), (256, 16, 1)],
+)
+def test_serial_exponentials_are_multiplied_to_keep_the_rate(head_dim: int, lanes: int, num_exp: int) -> None:
+    assert ReductionParams(head_dim=head_dim, lanes=lanes, exp=POLY6_SERIAL).num_exp == num_exp
+    assert ReductionParams(head_dim=head_dim, lanes=lanes).num_exp == 1
+
+
+def test_a_variant_is_validated_too() -> None:
+    assert StateParams().replace(head_dim=64).head_dim == 64
+    with pytest.raises(ValueError, match="multiple of lanes"):
+        StateParams().replace(head_dim=65)
