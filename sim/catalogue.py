@@ -1,0 +1,129 @@
+"""All presets in one list, in one form: kind, name, numbers with unit and source, deviations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+
+from hw.presets import MEMORY_PRESETS, UNIT_PRESETS, Deviation, Value
+from sim.calibration import factors
+from sim.model_config import load_model, model_names
+from sim.placement import PLACEMENTS
+from sim.system_config import load_system, system_names
+
+if TYPE_CHECKING:
+    from sim.models import Model
+
+__all__ = ["Entry", "catalogue"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One preset.
+
+    Parameters
+    ----------
+    kind : str
+        ``unit``, ``device``, ``system``, ``model``, ``policy`` or ``calibration``.
+    name, description : str
+        Name and what it is.
+    fields : dict of str to Value
+        Every number.
+    deviations : tuple of Deviation
+        Printed numbers that were not used.
+    """
+
+    kind: str
+    name: str
+    description: str
+    fields: dict[str, Value]
+    deviations: tuple[Deviation, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the preset as it stands in JSON."""
+        return {
+            "kind": self.kind,
+            "name": self.name,
+            "description": self.description,
+            "fields": {name: value.to_dict() for name, value in self.fields.items()},
+            "deviations": [deviation.to_dict() for deviation in self.deviations],
+        }
+
+    def tables(self) -> list[Table | str]:
+        """Return the preset as it is shown to people."""
+        table = Table(title=f"{self.kind} {self.name}: {self.description}", title_justify="left")
+        table.add_column("field", no_wrap=True)
+        table.add_column("value", justify="right")
+        table.add_column("unit")
+        table.add_column("source")
+        for name, value in self.fields.items():
+            shown = f"{value.value:,g}" if isinstance(value.value, float) else str(value.value)
+            table.add_row(name, shown, value.unit, value.source)
+        lines = [
+            f"  deviation {d.field}: printed {d.printed}; used {d.used}; because {d.reason}" for d in self.deviations
+        ]
+        return [table, *lines]
+
+
+def catalogue() -> list[Entry]:
+    """Return every preset: units, devices, systems, models, calibration."""
+    units = [
+        Entry("unit", preset.name, preset.description, dict(preset.values()), preset.deviations)
+        for preset in UNIT_PRESETS.values()
+    ]
+    devices = [
+        Entry("device", device.name, device.description, dict(device.values()), device.deviations)
+        for device in MEMORY_PRESETS.values()
+    ]
+    systems = [
+        Entry("system", system.name, system.description, dict(system.values()), system.all_deviations())
+        for system in map(load_system, system_names())
+    ]
+    models = [
+        Entry("model", model.name, f"{model.attention.kind}, {model.parameters / 1e9:.1f} B parameters", _fields(model))
+        for model in map(load_model, model_names())
+    ]
+    calibration = Entry(
+        "calibration",
+        "default",
+        "free factors of sim/calibration.toml",
+        {
+            name: Value(factor.value, factor.unit, f"{factor.source}; bounds {factor.bounds}; {factor.fitted_to}")
+            for name, factor in factors().items()
+        },
+    )
+    policies = [
+        Entry("policy", name, "placement of the KV cache", {"rule": Value(rule, "text", "sim/placement.py")})
+        for name, rule in PLACEMENTS.items()
+    ]
+    return [*units, *devices, *systems, *models, *policies, calibration]
+
+
+def _fields(model: Model) -> dict[str, Value]:
+    """Return a model's numbers."""
+    attention = model.attention
+    read: dict[str, tuple[int | float | str, str]] = {
+        "layers": (len(model.layers), "1"),
+        "hidden": (model.hidden, "elements"),
+        "query_heads": (attention.num_heads, "1"),
+        "kv_heads": (attention.num_kv_heads, "1"),
+        "head_dim": (attention.head_dim, "elements"),
+        "vocab": (model.vocab, "1"),
+        "weight_format": (model.weight_format, "name"),
+    }
+    if attention.kv_lora_rank:
+        read["kv_lora_rank"] = (attention.kv_lora_rank, "elements")
+        read["qk_rope_head_dim"] = (attention.qk_rope_head_dim, "elements")
+    sparse = next((layer.feed_forward for layer in model.layers if layer.feed_forward.num_experts), None)
+    if sparse is not None:
+        read["experts"] = (sparse.num_experts, "1")
+        read["experts_per_token"] = (sparse.experts_per_token, "1")
+        read["dense_layers"] = (sum(not layer.feed_forward.num_experts for layer in model.layers), "1")
+    result = {name: Value(value, unit, model.source) for name, (value, unit) in read.items()}
+    result["kv_bytes_per_token"] = Value(
+        model.kv_bytes_per_token, "bytes", f"computed at 16 bit an element from {model.source}"
+    )
+    result["parameters"] = Value(model.parameters, "1", f"computed without norms and biases from {model.source}")
+    return result

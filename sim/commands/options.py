@@ -1,0 +1,68 @@
+"""Options that several commands share, and the types that read them."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from typing import TYPE_CHECKING
+
+from sim.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Subparsers", "add_command", "add_json", "fraction", "positive"]
+
+Subparsers = argparse._SubParsersAction  # pyright: ignore[reportPrivateUsage]
+"""What :meth:`argparse.ArgumentParser.add_subparsers` returns."""
+
+
+def add_command(
+    commands: Subparsers[argparse.ArgumentParser],
+    name: str,
+    summary: str,
+    details: str,
+    run: Callable[[argparse.Namespace], int],
+) -> argparse.ArgumentParser:
+    """Add a command: ``summary`` stands in the list of commands, ``details`` with examples below its options."""
+    parser = commands.add_parser(
+        name,
+        help=summary,
+        description=summary,
+        epilog=details,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.set_defaults(run=run)
+    return parser
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Add ``--json``."""
+    parser.add_argument("--json", action="store_true", help="print exactly one JSON object")
+
+
+def positive(option: str) -> Callable[[str], int]:
+    """Return a reader of whole numbers of at least 1 that names ``option`` when it refuses."""
+
+    def read(text: str) -> int:
+        if re.fullmatch(r"[+]?[0-9]{1,12}", text, re.ASCII) is None or int(text) < 1:
+            raise ConfigError(f"{option} must be an integer from 1 to 999999999999, not {text!r}")
+        return int(text)
+
+    return read
+
+
+def fraction(option: str) -> Callable[[str], float]:
+    """Return a reader of numbers above 0 and at most 1 that names ``option`` when it refuses."""
+
+    def read(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = 0.0
+        if not 0.0 < value <= 1.0:
+            raise ConfigError(f"{option} must be a number above 0 and at most 1, not {text!r}")
+        return value
+
+    return read

@@ -1,0 +1,138 @@
+"""The GPUs' part of a step, by roofline.
+
+Every product of weights with a batch of activations takes ``max(flops / (n peak u_c), bytes / (n bandwidth u_m))`` on
+``n`` GPUs that split it evenly; ``u_c`` and ``u_m`` are the utilisations of ``calibration.toml``. A layer ends its
+attention and its feed-forward part with one ring all-reduce of the activations each. Experts are split over the GPUs
+like any other matrix; which ones a batch touches follows from uniform routing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sim.calibration import factors
+from sim.provenance import Part
+
+if TYPE_CHECKING:
+    from sim.models import Layer, Model
+    from sim.system import System
+
+__all__ = ["GpuTime", "activation_bytes", "gpu_parts", "head_time", "layer_time"]
+
+_ACTIVATION_BYTES = 2
+_LOGIT_BYTES = 4
+
+
+@dataclass(frozen=True)
+class GpuTime:
+    """Time of a piece of work on the GPUs.
+
+    Parameters
+    ----------
+    matrices_s, allreduce_s : float
+        Products, and exchanges between the GPUs.
+    flops, read_bytes : float
+        Work of all GPUs together.
+    """
+
+    matrices_s: float
+    allreduce_s: float
+    flops: float
+    read_bytes: float
+
+    @property
+    def total_s(self) -> float:
+        """Both parts, one after the other."""
+        return self.matrices_s + self.allreduce_s
+
+
+def _roofline(system: System, flops: float, read_bytes: float) -> float:
+    """Return the seconds of one product on all GPUs."""
+    count = system.gpu.count.integer
+    compute = system.gpu.peak_flops.number * count * factors()["gpu_compute_utilisation"].value
+    memory = system.gpu_bytes_per_s * count * factors()["gpu_memory_utilisation"].value
+    return max(flops / compute, read_bytes / memory)
+
+
+def layer_time(system: System, model: Model, layer: Layer, batch: int) -> GpuTime:
+    """Return the time of one layer without its attention, for a batch of one token each.
+
+    Parameters
+    ----------
+    system : System
+    model : Model
+    layer : Layer
+    batch : int
+        Requests.
+    """
+    attention, network = model.attention, layer.feed_forward
+    hidden = attention.hidden
+    queries = attention.num_heads * attention.head_dim
+    outputs = attention.num_heads * attention.v_head_dim
+    routed = network.experts_per_token
+    products = (
+        # parameters read, multiplications a token, activations a token
+        (attention.input_parameters, attention.input_parameters, hidden + queries + attention.stored_elements),
+        (attention.output_parameters, attention.output_parameters, outputs + hidden),
+        (
+            network.shared_parameters + network.distinct_experts(batch) * network.expert_parameters,
+            network.active_parameters,
+            2 * hidden + 2 * (network.dense_width + routed * network.expert_width),
+        ),
+    )
+    seconds = flops = read = 0.0
+    for parameters, multiplications, activations in products:
+        work = 2.0 * batch * multiplications
+        traffic = parameters * model.weight_bits / 8 + batch * activations * _ACTIVATION_BYTES
+        seconds += _roofline(system, work, traffic)
+        flops += work
+        read += traffic
+    return GpuTime(seconds, 2 * _allreduce(system, batch * hidden * _ACTIVATION_BYTES), flops, read)
+
+
+def _allreduce(system: System, payload: int) -> float:
+    """Return the seconds of one ring all-reduce: every GPU sends ``2 (n-1)/n`` of the payload."""
+    count = system.gpu.count.integer
+    if count == 1:
+        return 0.0
+    sent = 2 * (count - 1) / count * payload
+    return factors()["allreduce_latency_s"].value + sent / system.gpu.allreduce_bytes_per_s.number
+
+
+def head_time(system: System, model: Model, batch: int) -> GpuTime:
+    """Return the time of embedding and output head, once a step."""
+    embedded = batch * model.hidden * _ACTIVATION_BYTES
+    read = model.head_parameters * model.weight_bits / 8 + batch * model.vocab * _LOGIT_BYTES + embedded
+    flops = 2.0 * batch * model.head_parameters
+    return GpuTime(_roofline(system, flops, read), 0.0, flops, read)
+
+
+def activation_bytes(system: System, model: Model, batch: int) -> int:
+    """Return the bytes of activations that a step keeps in the GPUs' memory.
+
+    Residual stream, its normalised copy and both projections' inputs on every GPU; queries, the widest inner
+    activation and the fp32 logits once.
+    """
+    attention = model.attention
+    inner = max(
+        layer.feed_forward.dense_width + layer.feed_forward.experts_per_token * layer.feed_forward.expert_width
+        for layer in model.layers
+    )
+    everywhere = 4 * model.hidden * _ACTIVATION_BYTES * system.gpu.count.integer
+    heads = attention.num_heads * (attention.head_dim + attention.v_head_dim)
+    once = (2 * inner + heads) * _ACTIVATION_BYTES + model.vocab * _LOGIT_BYTES
+    return batch * (everywhere + once)
+
+
+def gpu_parts(system: System, model: Model) -> tuple[Part, ...]:
+    """Return what the GPUs' times are made from."""
+    names = ("gpu_compute_utilisation", "gpu_memory_utilisation", "allreduce_latency_s")
+    return (
+        Part("model shape", "literature", model.source),
+        Part("GPU peak", "literature", system.gpu.peak_flops.source),
+        Part("GPU memory rate", "literature", system.gpu_tier.device.external_bytes_per_s.source),
+        Part("all-reduce rate", "literature", system.gpu.allreduce_bytes_per_s.source),
+        *(factors()[name].part for name in names),
+        Part("roofline of the GPUs", "modelled", "sim/gpu.py: products split evenly, one ring all-reduce each"),
+    )

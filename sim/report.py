@@ -1,0 +1,156 @@
+"""Results on their way out: JSON and CSV for programs, tables for people; files appear whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from sim.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+__all__ = ["decode_row", "decode_tables", "print_tables", "to_csv", "to_json", "write_text"]
+
+_SIGNIFICANT = 12
+_WIDTH = 120
+
+
+def _rounded(value: Any) -> Any:
+    """Return ``value`` with every float cut to 12 significant digits, so that no library's last bit shows."""
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise ValueError(f"value must be finite to be reported, not {value!r}")
+        return float(f"{value:.{_SIGNIFICANT}g}")
+    if isinstance(value, dict):
+        return {key: _rounded(entry) for key, entry in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(entry) for entry in cast("list[Any]", value)]
+    return value
+
+
+def to_json(record: Mapping[str, Any]) -> str:
+    """Return ``record`` as one JSON object, the same text for the same record."""
+    return json.dumps(_rounded(dict(record)), indent=2, ensure_ascii=True) + "\n"
+
+
+def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return ``rows`` as CSV under the keys of the first.
+
+    Raises
+    ------
+    ValueError
+        If there are no rows, or one has other keys.
+    """
+    if not rows:
+        raise ValueError("rows must not be empty")
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow(_rounded(dict(row)))
+    return text.getvalue()
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file whole: it is made under another name and then takes its place.
+
+    Raises
+    ------
+    ConfigError
+        If it can't be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+            Path(name).chmod(0o644)
+            Path(name).replace(path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise ConfigError(f"{path}: file must be writable: {error.strerror}") from None
+
+
+def decode_row(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the flat row of a decode record: what sweeps collect and figures are drawn from."""
+    keys = ("system", "model", "context", "batch", "placement", "keep", "step_us", "tokens_per_s")
+    row: dict[str, Any] = {key: record[key] for key in keys}
+    for key in ("gpu_us", "attention_us", "link_us", "tier_us", "slowest_tier"):
+        row[key] = record[key]
+    for key in ("reduction_us", "reduction_share", "kv_bytes_total"):
+        row[key] = record[key]
+    for device in record["devices"]:
+        name = str(device["name"]).replace("-", "_")
+        row[f"{name}_tokens"] = device["tokens"]
+        row[f"{name}_us"] = device["us"]
+        row[f"{name}_bound"] = device["bound"]
+    row["config_sha256"] = record["manifest"]["config_sha256"]
+    return row
+
+
+def print_tables(tables: Iterable[Table | str]) -> None:
+    """Print tables and lines of text to standard output."""
+    console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else _WIDTH, highlight=False, markup=False)
+    plain = not console.encoding.lower().startswith("utf")
+    for table in tables:
+        if plain and isinstance(table, Table):
+            table.box = box.ASCII
+        console.print(table)
+
+
+def decode_tables(record: Mapping[str, Any]) -> list[Table | str]:
+    """Return what ``nearkv decode`` shows to people."""
+    summary = Table(title=f"{record['model']} on {record['system']}: one decode step", title_justify="left")
+    for column in ("part", "us", "share", "what it is"):
+        summary.add_column(column, justify="right" if column in ("us", "share") else "left")
+    classes = record["provenance"]
+    for name, text in (
+        ("step_us", "the whole step"),
+        ("gpu_us", "projections, feed-forward, all-reduce, head"),
+        ("attention_us", "queries out to output back"),
+        ("tier_us", "of it: access and columns of the tier waited for"),
+        ("link_us", "of it: links"),
+        ("reduction_us", "of it: reduction behind the last column, merge of the tiers"),
+    ):
+        share = record[name] / record["step_us"]
+        summary.add_row(name[:-3], f"{record[name]:,.1f}", f"{share:.2%}", f"{text} [{classes[name]['class']}]")
+    devices = Table(title="devices", title_justify="left")
+    for column in ("device", "tokens", "KV GiB", "room GiB", "us", "cycles", "MHz", "bound", "read GB", "provenance"):
+        devices.add_column(column, justify="left" if column in ("device", "bound", "provenance") else "right")
+    for device in record["devices"]:
+        devices.add_row(
+            f"{device['count']} x {device['name']}",
+            f"{device['tokens'] + device['new_tokens']:,}",
+            f"{device['kv_bytes'] / 2**30:,.1f}",
+            f"{device['capacity_bytes'] / 2**30:,.1f}",
+            f"{device['us']:,.1f}",
+            f"{device['cycles']:,}",
+            f"{device['clock_hz'] / 1e6:,.0f}",
+            device["bound"],
+            f"{device['bytes'] / 1e9:,.2f}",
+            device["provenance"],
+        )
+    cap = record["power_cap"]
+    lines = [
+        f"batch {record['batch']}, context {record['context']} tokens and the step's own",
+        f"placement {record['placement']}, keep {record['keep']:g}",
+        f"KV {record['kv_bytes_per_token']:,} bytes a token, {record['kv_bytes_total'] / 2**30:,.3f} GiB",
+        f"{record['tokens_per_s']:,.1f} tokens/s; reduction {record['reduction_share']:.2%} of attention",
+        f"power cap read as {cap['kind']}; as {cap['other']['kind']} the step takes {cap['other']['step_us']:,.1f} us",
+    ]
+    return [summary, devices, *lines]

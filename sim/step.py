@@ -1,0 +1,180 @@
+"""What is asked of a decode step, and its time, layer by layer."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sim.errors import ConfigError, UnknownNameError
+from sim.tier import POWER_CAPS
+
+if TYPE_CHECKING:
+    from sim.gpu import GpuTime
+    from sim.models import Layer
+    from sim.placement import TierTokens
+    from sim.tier import TierTime
+
+__all__ = ["LayerTime", "StepRequest", "StepTime", "active_context"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepRequest:
+    """What is asked: a batch of requests of one length.
+
+    Parameters
+    ----------
+    context, batch : int
+        Tokens of a request before the step, and requests; at least 1.
+    placement : str
+        Policy of :mod:`sim.placement`.
+    keep : float
+        Part of a request's context that is attended to, above 0 and at most 1; the step's own token always is.
+    power_cap : {"bytes", "flops"}
+        How a device's power limit is read.
+
+    Raises
+    ------
+    ConfigError
+        If a number is out of range.
+    """
+
+    context: int
+    batch: int
+    placement: str = "top-down"
+    keep: float = 1.0
+    power_cap: str = "bytes"
+
+    def __post_init__(self) -> None:
+        for name in ("context", "batch"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise ConfigError(f"{name} must be an integer of at least 1, not {value!r}")
+        if not 0.0 < self.keep <= 1.0:
+            raise ConfigError(f"keep must be above 0 and at most 1, not {self.keep!r}")
+        if self.power_cap not in POWER_CAPS:
+            raise UnknownNameError("power cap", self.power_cap, POWER_CAPS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerTime:
+    """Time of one layer.
+
+    Parameters
+    ----------
+    layer : Layer
+        Which kind.
+    count : int
+        Layers of that kind.
+    attended : int
+        Tokens of a request that it attends to, the own one included.
+    gpu : GpuTime
+        Projections, feed-forward part, all-reduces.
+    out_s, gather_s : dict of str to float
+        Way of queries and new keys and values to each tier, and of states from it to where they are merged.
+    tiers : dict of str to TierTime
+        Attention in each tier.
+    root_s : float
+        Merge of all tiers' states, and the division by l.
+    back_s : float
+        Way of the output to the GPUs.
+    critical : str
+        The tier that everything waits for.
+    """
+
+    layer: Layer
+    count: int
+    attended: int
+    gpu: GpuTime
+    out_s: dict[str, float]
+    gather_s: dict[str, float]
+    tiers: dict[str, TierTime]
+    root_s: float
+    back_s: float
+    critical: str
+
+    @property
+    def attention_s(self) -> float:
+        """Queries leaving the GPUs to output arriving there."""
+        name = self.critical
+        return self.out_s[name] + self.tiers[name].total_s + self.gather_s[name] + self.root_s + self.back_s
+
+    @property
+    def link_s(self) -> float:
+        """Part of the attention spent on links."""
+        return self.out_s[self.critical] + self.gather_s[self.critical] + self.back_s
+
+    @property
+    def reduction_s(self) -> float:
+        """Exposed reduction: last column to last state in the tier waited for, and the merge of the tiers."""
+        return self.tiers[self.critical].exposed_s + self.root_s
+
+    @property
+    def total_s(self) -> float:
+        """GPUs and attention, one after the other."""
+        return self.gpu.total_s + self.attention_s
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepTime:
+    """Time of one step.
+
+    Parameters
+    ----------
+    request : StepRequest
+    placement : tuple of TierTokens
+        What each tier holds.
+    layers : tuple of LayerTime
+        One entry a kind of layer.
+    head : GpuTime
+        Embedding and output head.
+    """
+
+    request: StepRequest
+    placement: tuple[TierTokens, ...]
+    layers: tuple[LayerTime, ...]
+    head: GpuTime
+
+    @property
+    def attention_s(self) -> float:
+        """Attention of all layers."""
+        return sum(entry.count * entry.attention_s for entry in self.layers)
+
+    @property
+    def gpu_s(self) -> float:
+        """GPUs' part of all layers, embedding and head."""
+        return self.head.total_s + sum(entry.count * entry.gpu.total_s for entry in self.layers)
+
+    @property
+    def link_s(self) -> float:
+        """Links' part of the attention."""
+        return sum(entry.count * entry.link_s for entry in self.layers)
+
+    @property
+    def reduction_s(self) -> float:
+        """Exposed reduction of all layers."""
+        return sum(entry.count * entry.reduction_s for entry in self.layers)
+
+    @property
+    def reduction_busy_s(self) -> float:
+        """Work of the busiest reduction unit of the tier waited for, and of the merge of the tiers."""
+        return sum(entry.count * (entry.tiers[entry.critical].reduction_busy_s + entry.root_s) for entry in self.layers)
+
+    @property
+    def slowest_tier(self) -> str:
+        """The tier that most of the attention waits for; the nearer one of equals."""
+        waited = {tier.name: 0.0 for tier in self.placement}
+        for entry in self.layers:
+            waited[entry.critical] += entry.count * entry.attention_s
+        return max(waited, key=lambda name: waited[name])
+
+    @property
+    def total_s(self) -> float:
+        """The whole step."""
+        return self.gpu_s + self.attention_s
+
+
+def active_context(context: int, keep: float) -> int:
+    """Return how many tokens of a request's context are attended to: ``ceil(keep * context)``."""
+    # Ten decimals are kept, so that 0.1 of 30 is 3 and not the 4 that binary fractions would round up to.
+    return min(context, math.ceil(round(keep * context, 10)))

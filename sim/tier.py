@@ -1,0 +1,284 @@
+"""Time that one tier takes for the attention of one layer.
+
+Mapping: a (request, KV head) pair is spread over the units (banks) of one channel, token by token; pairs are dealt to
+channels in turn. Where pairs are few, a pair is cut into ``spread`` slices on as many channels; of the powers of two
+the one with the least time is taken. All units of a channel work in lock-step, so the fullest one counts: every
+division rounds up. Every unit sends a state, also one whose share of the tokens is empty.
+
+Selected and windowed tokens are taken to be spread as evenly as all tokens are.
+
+Grouped queries: a unit makes one pass a query head over the tokens of its slice, ``g`` passes in all. A column is
+read from its bank once and held for the passes.
+
+The stream of columns lasts as long as the slowest of the bounds:
+
+``unit``
+    cycles of the processing units (:mod:`hw.timing.processing`) at their clock;
+``column``
+    columns of a bank, one each tCCD_L;
+``cap``
+    the device's power limit, in column bytes or in FLOPS;
+``page``
+    page reads of the dies and transfers on the channel's bus;
+``reduction``
+    throughput of the reduction units, and of the way from the groups to those above them.
+
+Behind the last column come the drain of the processing units and the reduction of the last operation; these, and what
+the ``reduction`` bound adds, are the exposed reduction. Row activations and refresh are not in it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sim.unit_cycles import merge_cycles, operation_cycles, state_bytes
+
+if TYPE_CHECKING:
+    from hw.presets import PageTiming
+    from sim.models import Attention
+    from sim.system import Tier
+
+__all__ = ["POWER_CAPS", "TierLoad", "TierTime", "tier_rate", "tier_time"]
+
+POWER_CAPS = ("bytes", "flops")
+"""Ways to read a device's power limit."""
+
+_ELEMENT_BYTES = 2
+_MAX_STATES = 64  # devices that may share a pair: their states meet in one reduction unit
+
+
+@dataclass(frozen=True)
+class TierLoad:
+    """What one tier attends to in one layer.
+
+    Parameters
+    ----------
+    requests : int
+        Requests with tokens here; 0 for an idle tier.
+    tokens : int
+        Tokens of each, the largest number.
+    fraction : float
+        Part of the tokens here that is attended to; below 1 they lie scattered among the others.
+    """
+
+    requests: int
+    tokens: int
+    fraction: float = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class TierTime:
+    """Time of one tier in one layer.
+
+    Parameters
+    ----------
+    access_s : float
+        Before the first column.
+    stream_s : float
+        First to last column, without what the ``reduction`` bound adds.
+    exposed_s : float
+        Last column to last state, and what the ``reduction`` bound adds.
+    reduction_busy_s : float
+        Work of the busiest reduction unit.
+    unit_cycles : int
+        Cycles of the busiest processing unit.
+    read_bytes : int
+        Bytes that all devices read.
+    bound : str
+        What the stream waits for.
+    bounds_s : dict of str to float
+        Every bound.
+    spread : int
+        Channels that share a pair.
+    states : int
+        States of one operation that leave the tier: devices that share a pair.
+    """
+
+    access_s: float
+    stream_s: float
+    exposed_s: float
+    reduction_busy_s: float
+    unit_cycles: int
+    read_bytes: int
+    bound: str
+    bounds_s: dict[str, float]
+    spread: int
+    states: int
+
+    @property
+    def total_s(self) -> float:
+        """Query in to last state out."""
+        return self.access_s + self.stream_s + self.exposed_s
+
+
+IDLE = TierTime(
+    access_s=0.0,
+    stream_s=0.0,
+    exposed_s=0.0,
+    reduction_busy_s=0.0,
+    unit_cycles=0,
+    read_bytes=0,
+    bound="idle",
+    bounds_s={},
+    spread=0,
+    states=0,
+)
+"""Time of a tier with nothing to attend to."""
+
+
+def tier_time(tier: Tier, attention: Attention, load: TierLoad, *, power_cap: str, state_s: float = 0.0) -> TierTime:
+    """Return the time of one layer's attention in one tier.
+
+    Parameters
+    ----------
+    tier : Tier
+    attention : Attention
+        Not MLA.
+    load : TierLoad
+    power_cap : {"bytes", "flops"}
+        How the device's limit is read.
+    state_s : float
+        Seconds that one state of every operation takes on its way out of the tier, which speaks against cutting a
+        pair over several devices; not part of the result.
+    """
+    if not load.requests or not load.tokens:
+        return IDLE
+    widest = min(tier.channels, tier.device.channels.integer * _MAX_STATES, load.tokens)
+    spreads = (1 << exponent for exponent in range(widest.bit_length()))
+    return min(
+        (_spread_time(tier, attention, load, power_cap, spread) for spread in spreads),
+        key=lambda time: time.total_s + time.states * state_s,
+    )
+
+
+def _spread_time(tier: Tier, attention: Attention, load: TierLoad, power_cap: str, spread: int) -> TierTime:
+    """Return the time with every pair on ``spread`` channels."""
+    device = tier.device
+    units, channels = device.units_per_channel.integer, device.channels.integer
+    slices = load.requests * attention.stored_heads * spread
+    per_channel = math.ceil(slices / tier.channels)
+    per_device = math.ceil(slices / tier.count.integer)
+    slice_tokens = math.ceil(load.tokens / spread)
+    unit_tokens = math.ceil(slice_tokens / units)
+    operations = per_channel * attention.group
+
+    unit = operation_cycles(device.unit_preset, attention, unit_tokens)
+    unit_cycles = operations * unit.interval
+    token_bytes = (attention.head_dim + attention.v_head_dim) * _ELEMENT_BYTES
+    device_bytes = per_device * slice_tokens * token_bytes
+    bounds = {
+        "unit": unit_cycles / device.unit_clock_hz.number,
+        "cap": device_bytes / device.cap_bytes_per_s.number
+        if power_cap == "bytes"
+        else device_bytes * attention.group * 2 / _ELEMENT_BYTES / device.cap_flops_per_s.number,
+    }
+    read_bytes = slices * slice_tokens * token_bytes
+    if device.unit_column_bytes is not None and device.unit_column_s is not None:
+        columns = per_channel * math.ceil(unit_tokens * token_bytes / device.unit_column_bytes.integer)
+        bounds["column"] = columns * device.unit_column_s.number
+    if device.page is not None:
+        pages = _pages(device.page, slice_tokens, token_bytes, load.fraction)
+        bounds["page"] = _page_stream_s(device.page, per_channel * pages)
+        read_bytes = slices * pages * device.page.page_bytes.integer
+    busy, tail = _reduction(tier, attention, operations, min(spread, channels))
+    columns_s = max(bounds.values())
+    bounds["reduction"] = busy
+    tail += unit.drain / device.unit_clock_hz.number
+    return TierTime(
+        access_s=device.page.page_read_s.number if device.page is not None else device.access_s.number,
+        stream_s=columns_s,
+        exposed_s=max(0.0, busy - columns_s) + tail,
+        reduction_busy_s=busy,
+        unit_cycles=unit_cycles,
+        read_bytes=read_bytes,
+        bound=max(bounds, key=lambda name: bounds[name]),
+        bounds_s=bounds,
+        spread=spread,
+        states=math.ceil(spread / channels),
+    )
+
+
+def _pages(page: PageTiming, tokens: int, token_bytes: int, fraction: float) -> int:
+    """Return the pages that ``tokens`` of one slice touch, K and V of a token in one page.
+
+    Scattered among ``1 / fraction`` times as many, they touch ``1 - (1 - fraction)^n`` of the pages of ``n`` tokens.
+    """
+    size = page.page_bytes.integer
+    all_pages = math.ceil(math.ceil(tokens / fraction) * token_bytes / size)
+    if fraction >= 1.0:
+        return all_pages
+    touched = 1.0 - (1.0 - fraction) ** max(1, size // token_bytes)
+    return min(all_pages, math.ceil(all_pages * touched))
+
+
+def _page_stream_s(page: PageTiming, pages: int) -> float:
+    """Return the seconds from the first page in its register to the last on the bus.
+
+    The dies of a channel read in rounds; a round's transfers run under the next round's reads.
+    """
+    dies = page.dies_per_channel.integer
+    transfer_s = page.page_bytes.integer / page.bus_bytes_per_s.number
+    rounds = math.ceil(pages / dies)
+    last = pages - (rounds - 1) * dies
+    return (rounds - 1) * max(page.page_read_s.number, dies * transfer_s) + last * transfer_s
+
+
+def _reduction(tier: Tier, attention: Attention, operations: int, shared_channels: int) -> tuple[float, float]:
+    """Return the work of the busiest reduction stage, and the time of the last operation through all of them.
+
+    Parameters
+    ----------
+    operations : int
+        Operations of a channel.
+    shared_channels : int
+        Channels of a device that share a pair.
+    """
+    device = tier.device
+    per_group = device.units_per_group.integer
+    groups = math.ceil(device.units_per_channel.integer / per_group)
+    mergers = device.merge_units_per_channel.integer
+    channels = device.channels.integer
+    group = merge_cycles(device.unit_preset, attention, per_group)
+    busy = [operations * group.interval / device.unit_clock_hz.number]
+    tail = group.latency / device.unit_clock_hz.number
+    if groups > 1 or shared_channels > 1:
+        # Units above the groups: each takes whole operations, the groups' states first, then those of other channels.
+        states = groups if groups > 1 else 0
+        above = merge_cycles(device.merge_preset, attention, max(1, states) + shared_channels - 1)
+        clock = device.merge_clock_hz.number
+        busy.append(math.ceil(operations / max(1, mergers)) * above.interval / clock)
+        tail += above.latency / clock
+        if mergers:
+            wire_s = groups * state_bytes(attention) * channels / device.external_bytes_per_s.number
+            busy.append(operations * wire_s)
+            tail += wire_s
+    return max(busy), tail
+
+
+def tier_rate(tier: Tier, attention: Attention, *, power_cap: str) -> float:
+    """Return the tokens a second of one layer that a busy and evenly loaded tier attends to.
+
+    Parameters
+    ----------
+    tier : Tier
+    attention : Attention
+    power_cap : {"bytes", "flops"}
+        How the device's limit is read.
+    """
+    device, count = tier.device, tier.count.integer
+    group, token_bytes = attention.group, attention.kv_bytes
+    cap = device.cap_bytes_per_s.number if power_cap == "bytes" else device.cap_flops_per_s.number / group
+    units = device.channels.integer * device.units_per_channel.integer
+    many = 1 << 12
+    cycles = operation_cycles(device.unit_preset, attention, many).interval / many * attention.stored_heads * group
+    limits = [cap * count / token_bytes, units * count * device.unit_clock_hz.number / cycles]
+    if device.unit_column_bytes is not None and device.unit_column_s is not None:
+        limits.append(units * count * device.unit_column_bytes.integer / device.unit_column_s.number / token_bytes)
+    if device.page is not None:
+        page = device.page
+        dies, size = page.dies_per_channel.integer, page.page_bytes.integer
+        period = max(page.page_read_s.number, dies * size / page.bus_bytes_per_s.number)
+        limits.append(dies * size / period * tier.channels / token_bytes)
+    return min(limits)

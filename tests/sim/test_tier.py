@@ -1,0 +1,170 @@
+"""Time of one tier: hand-counted cases, and the directions in which it may move."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hw.presets import Value
+from sim.model_config import load_model
+from sim.system_config import load_system
+from sim.tier import IDLE, POWER_CAPS, TierLoad, tier_rate, tier_time
+
+PAM = load_system("pam")
+HBM, DDR, SSD = PAM.tiers
+LLAMA2 = load_model("llama-2-7b").attention  # 32 heads of 128, none shared
+LLAMA3 = load_model("llama-3.1-70b").attention  # 64 query heads on 8 KV heads
+US = 1e-6
+
+
+def test_hbm_by_hand() -> None:
+    # 20 requests x 32 heads = 640 pairs on 640 channels, 1024 tokens each, so 16 on each of 64 banks
+    time = tier_time(HBM, LLAMA2, TierLoad(20, 1024), power_cap="bytes")
+    assert time.spread == 1
+    # a stack reads 16 pairs x 1024 tokens x 512 B at 1.6 TB/s
+    assert time.bounds_s["cap"] == pytest.approx(16 * 1024 * 512 / 1.6e12)
+    # a bank reads 16 tokens x 16 columns of 32 B, one each 4 x 0.769 ns
+    assert time.bounds_s["column"] == pytest.approx(16 * 16 * 4 * 0.769e-9)
+    # one tile of 16 tokens: 2 x 16 x 8 beats; its first V beat waits 22 cycles for the first exponential
+    assert time.unit_cycles == 256 + 22
+    assert time.bounds_s["unit"] == pytest.approx(278 / 666e6)
+    # 16 groups' states of 520 B on a channel's share of 665.6 GB/s outlast 16 x 8 merge cycles on 8 units
+    assert time.bounds_s["reduction"] == pytest.approx(16 * 520 / 41.6e9)
+    assert time.bound == "cap"
+    assert time.stream_s == pytest.approx(5.24288 * US)
+    # tRCD + tCL
+    assert time.access_s == pytest.approx(38 * 0.769e-9)
+    # drain 4 + 3 + 8; 4 states merged in 8 + 32 + 3, 16 states in 8 + 128 + 3 cycles; the wire before the latter
+    assert time.exposed_s == pytest.approx((15 + 43 + 139) / 666e6 + 200e-9)
+    assert time.read_bytes == 640 * 1024 * 512
+    assert time.states == 1
+
+
+def test_ddr_by_hand() -> None:
+    # 1 request x 32 heads on 40 DIMMs: one pair a DIMM; 1280 tokens, 10 on each of 128 banks
+    time = tier_time(DDR, LLAMA2, TierLoad(1, 1280), power_cap="bytes")
+    assert time.spread == 1
+    # 64 columns of 8 B a token, one each 8 x 0.625 ns; the cap of 204.8 GB/s is the same rate
+    assert time.bounds_s["column"] == pytest.approx(10 * 64 * 5e-9)
+    assert time.bounds_s["cap"] == pytest.approx(1280 * 512 / 204.8e9)
+    # 4 lanes: 32 beats a vector, 2 x 10 x 32 cycles and the wait for the exponentials of a single tile
+    assert time.unit_cycles == 640 + 7 + 14 - 1
+    assert time.access_s == pytest.approx(48 * 0.625e-9)
+    # 32 groups' states on the DIMM's pins
+    assert time.bounds_s["reduction"] == pytest.approx(32 * 520 / 25.6e9)
+
+
+def test_ssd_by_hand() -> None:
+    # 2 requests x 32 heads = 64 pairs on 64 channels; 4096 tokens x 512 B are 128 pages of 16 KB, 32 rounds of 4 dies
+    time = tier_time(SSD, LLAMA2, TierLoad(2, 4096), power_cap="bytes")
+    assert time.spread == 1
+    page_s = 16384 / 2.4e9
+    assert time.access_s == pytest.approx(30 * US)
+    assert time.bounds_s["page"] == pytest.approx(31 * 30 * US + 4 * page_s)
+    assert time.bound == "page"
+    assert time.read_bytes == 64 * 128 * 16384
+    # 4096 tokens on 8 units; one reduction unit a channel merges 8 states
+    assert time.bounds_s["unit"] == pytest.approx(time.unit_cycles / 1e9)
+    assert time.exposed_s == pytest.approx((15 + 8 + 64 + 3) / 1e9)
+
+
+def test_one_token_still_costs_a_page() -> None:
+    time = tier_time(SSD, LLAMA2, TierLoad(1, 1), power_cap="bytes")
+    assert time.access_s + time.stream_s == pytest.approx(30 * US + 16384 / 2.4e9)
+    assert time.read_bytes == 32 * 16384
+
+
+def test_scattered_tokens_touch_more_pages_than_they_fill() -> None:
+    # 512 of 4096 tokens: 1 - (7/8)^32 = 98.6 % of 128 pages, where 16 would hold them
+    scattered = tier_time(SSD, LLAMA2, TierLoad(2, 512, 0.125), power_cap="bytes")
+    assert scattered.read_bytes == 64 * 127 * 16384
+    assert tier_time(SSD, LLAMA2, TierLoad(2, 512), power_cap="bytes").read_bytes == 64 * 16 * 16384
+
+
+def test_shared_heads_pass_over_a_column_g_times() -> None:
+    # 80 requests x 8 KV heads = 640 pairs, 8 query heads each
+    time = tier_time(HBM, LLAMA3, TierLoad(80, 1024), power_cap="bytes")
+    assert time.unit_cycles == 8 * 278
+    assert time.bounds_s["cap"] == pytest.approx(16 * 1024 * 512 / 1.6e12)
+    # 2 FLOP an element and query head, 2 bytes an element: 8 FLOP a byte
+    flops = tier_time(HBM, LLAMA3, TierLoad(80, 1024), power_cap="flops")
+    assert flops.bounds_s["cap"] == pytest.approx(8 * 16 * 1024 * 512 / 1.6e12)
+
+
+def test_caps_agree_without_shared_heads() -> None:
+    times = [tier_time(HBM, LLAMA2, TierLoad(20, 1024), power_cap=kind) for kind in POWER_CAPS]
+    assert times[0] == times[1]
+
+
+def test_few_pairs_are_spread_over_channels() -> None:
+    time = tier_time(HBM, LLAMA2, TierLoad(1, 65536), power_cap="bytes")
+    assert time.spread > 1
+    # 32 pairs of 32 MiB over 40 stacks: no faster than all stacks together
+    assert time.stream_s >= 32 * 65536 * 512 / (40 * 1.6e12)
+
+
+def test_nothing_to_do_takes_no_time() -> None:
+    assert tier_time(HBM, LLAMA2, TierLoad(0, 0), power_cap="bytes") == IDLE
+    assert IDLE.total_s == 0.0
+
+
+@pytest.mark.parametrize("tier", [HBM, DDR, SSD], ids=lambda tier: tier.name)
+@settings(max_examples=60, deadline=None)
+@given(requests=st.integers(1, 500), tokens=st.integers(1, 100_000), more=st.integers(0, 200))
+def test_more_work_is_never_faster_and_no_bound_is_beaten(tier, requests: int, tokens: int, more: int) -> None:
+    time = tier_time(tier, LLAMA3, TierLoad(requests, tokens), power_cap="bytes")
+    least = time.total_s * (1 - 1e-12)  # sums of the same parts in another order
+    assert tier_time(tier, LLAMA3, TierLoad(requests + more, tokens), power_cap="bytes").total_s >= least
+    assert tier_time(tier, LLAMA3, TierLoad(requests, tokens + more), power_cap="bytes").total_s >= least
+    useful = requests * tokens * LLAMA3.kv_bytes
+    assert time.total_s >= useful / (tier.count.integer * tier.device.cap_bytes_per_s.number)
+    assert time.total_s * tier_rate(tier, LLAMA3, power_cap="bytes") >= requests * tokens * 0.999
+    assert time.read_bytes >= useful
+
+
+@pytest.mark.parametrize(
+    ("tier", "key"),
+    [
+        (HBM, "cap_bytes_per_s"),
+        (HBM, "unit_clock_hz"),
+        (HBM, "merge_clock_hz"),
+        (HBM, "external_bytes_per_s"),
+        (DDR, "unit_clock_hz"),
+        (DDR, "external_bytes_per_s"),
+        (SSD, "page.bus_bytes_per_s"),
+        (SSD, "cap_bytes_per_s"),
+    ],
+)
+@pytest.mark.parametrize("load", [TierLoad(1, 100), TierLoad(7, 5000), TierLoad(100, 40_000)])
+def test_more_bandwidth_is_never_slower(tier, key: str, load: TierLoad) -> None:
+    old = dict(tier.device.values())[key]
+    times = []
+    for factor in (0.25, 0.5, 1.0, 2.0, 8.0):
+        device = tier.device.with_values({key: Value(old.number * factor, old.unit, "test")})
+        times.append(tier_time(dataclasses.replace(tier, device=device), LLAMA3, load, power_cap="bytes").total_s)
+    assert times == sorted(times, reverse=True)
+
+
+def test_more_tokens_than_one_command_can_say() -> None:
+    one = dataclasses.replace(LLAMA2, num_heads=1, num_kv_heads=1, head_dim=32, v_head_dim=32)
+    tokens = 900_000_000
+    time = tier_time(SSD, one, TierLoad(1, tokens), power_cap="bytes")
+    assert time.total_s > tokens * 128 / (64 * 4 * 16384 / 30e-6)
+    alone = dataclasses.replace(SSD, count=Value(1, "1", "test")).with_values(channels=Value(1, "1", "test"))
+    # 112,500,000 tokens a unit are 6 operations of 2^24 - 1 tokens and a rest, 4 cycles a token and a wait each
+    assert tier_time(alone, one, TierLoad(1, tokens), power_cap="bytes").unit_cycles == pytest.approx(
+        4 * tokens / 8, rel=1e-4
+    )
+
+
+def test_every_head_dim_and_ratio_has_a_time() -> None:
+    for head_dim in (8, 40, 64, 80, 96, 128, 256):
+        for heads in (1, 2, 8, 16):
+            shape = dataclasses.replace(
+                LLAMA2, num_heads=16, num_kv_heads=heads, head_dim=head_dim, v_head_dim=head_dim
+            )
+            for tier in PAM.tiers:
+                assert tier_time(tier, shape, TierLoad(3, 33), power_cap="bytes").total_s > 0
