@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -25,6 +26,7 @@ _COMPILE_FLAGS = (
     "-DVERILATOR=1",
     *(f"-DVM_{name}=0" for name in ("COVERAGE", "SC", "TIMING", "TRACE", "TRACE_FST", "TRACE_SAIF", "TRACE_VCD")),
 )
+_COMPLAINT = re.compile(r"%Warning|%Error|\berror\b")
 _RUNTIME_SOURCES = ("verilated.cpp", "verilated_threads.cpp")
 
 
@@ -127,7 +129,8 @@ def _compile(tools: Toolchain, sources: list[Path], folder: Path, flags: list[st
 def _run(command: list[str], env: dict[str, str] | None = None) -> None:
     result = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
     if result.returncode:
-        said = next((line for line in (result.stderr + result.stdout).splitlines() if "rror" in line), "no message")
+        lines = (result.stderr + result.stdout).splitlines()
+        said = next((line for line in lines if _COMPLAINT.search(line)), "no message")
         raise ToolError(f"{Path(command[0]).name} must succeed, it ended with status {result.returncode}: {said}")
 
 
