@@ -15,12 +15,12 @@ from cocotb_tools.runner import get_runner
 from hw.builds import build_root
 from hw.cosim import stream_ports
 from hw.verilate import Harness, build_model
-from hw.verilog import convert
+from hw.verilog import convert, convert_once
 
 if TYPE_CHECKING:
     from amaranth.lib.wiring import Component
 
-__all__ = ["case", "run_cocotb"]
+__all__ = ["case", "run_cocotb", "verilog_of"]
 
 _CASE = "NEARKV_TEST_CASE"
 
@@ -30,15 +30,32 @@ def case() -> Any:
     return json.loads(os.environ[_CASE])
 
 
+def verilog_of(unit: Component | type[Component], *parameters: object, name: str = "dut") -> str:
+    """Return the Verilog of a component, or of a class of the package with its parameters.
+
+    The second is kept between runs, as generating it takes a while.
+    """
+    if isinstance(unit, type):
+        (made_of,) = parameters
+        return convert_once(unit, made_of, name=name)
+    return convert(unit, name=name)
+
+
 def run_cocotb(
-    component: Component, *, module: str, expected: int, case: object = None, seed: int = 1, name: str = "dut"
+    unit: Component | type[Component],
+    *parameters: object,
+    module: str,
+    expected: int,
+    case: object = None,
+    seed: int = 1,
+    name: str = "dut",
 ) -> None:
-    """Run the cocotb tests of ``module`` on ``component``.
+    """Run the cocotb tests of ``module`` on ``unit``.
 
     Parameters
     ----------
-    component : Component
-        Unit under test; its Verilog decides which build is used.
+    unit, parameters : Component, or class and its parameters
+        Unit under test, as :func:`verilog_of` takes it; its Verilog decides which build is used.
     module : str
         Dotted name of the module with the cocotb tests.
     expected : int
@@ -55,7 +72,7 @@ def run_cocotb(
     AssertionError
         If another number of tests ran, or one failed.
     """
-    verilog = convert(component, name=name)
+    verilog = verilog_of(unit, *parameters, name=name)
     executable = build_model(verilog, name, _harness())
     inputs = ",".join(port.name for port in stream_ports(verilog, name).values() if port.is_input)
     test = os.environ.get("PYTEST_CURRENT_TEST", "test").rsplit("::", 1)[-1].split(" ")[0].replace("/", "_")

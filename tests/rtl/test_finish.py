@@ -16,4 +16,4 @@ _TESTS = 1 + 9 + 3 + 1 + 1 + 1
 
 def test_finish():
     size = {"head_dim": 64, "lanes": 16, "op_id_bits": 8}
-    run_cocotb(FinishUnit(FinishParams(**size)), module="tests.rtl.tb_finish", expected=_TESTS, case=size)
+    run_cocotb(FinishUnit, FinishParams(**size), module="tests.rtl.tb_finish", expected=_TESTS, case=size)

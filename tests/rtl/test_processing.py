@@ -9,9 +9,8 @@ from hw.cosim import run_streams
 from hw.params import ProcessingParams
 from hw.timing.processing import cycles
 from hw.units.processing import ProcessingUnit
-from hw.verilog import convert
 from tests.helpers.processing import check_states, make_operation, stimulus, unpack
-from tests.helpers.rtl import run_cocotb
+from tests.helpers.rtl import run_cocotb, verilog_of
 
 _DESIGNS = {
     "d128": {"head_dim": 128, "lanes": 16, "tile_tokens": 16},
@@ -23,7 +22,7 @@ _DESIGNS = {
 @pytest.mark.parametrize("name", _DESIGNS)
 def test_states_and_cycles(name):
     case = _DESIGNS[name]
-    run_cocotb(ProcessingUnit(ProcessingParams(**case)), module="tests.rtl.tb_processing", expected=19, case=case)
+    run_cocotb(ProcessingUnit, ProcessingParams(**case), module="tests.rtl.tb_processing", expected=19, case=case)
 
 
 def test_thousands_of_tokens_at_head_dim_128():
@@ -33,7 +32,7 @@ def test_thousands_of_tokens_at_head_dim_128():
     counts = [5, 4003, 48]
     operations = [make_operation(params, rng, n, "normal", op_id=n & 255) for n in counts]
     outputs = {"head": len(counts), "body": len(counts) * params.beats}
-    done = run_streams(convert(ProcessingUnit(params), name="dut"), "dut", stimulus(params, operations), outputs)
+    done = run_streams(verilog_of(ProcessingUnit, params), "dut", stimulus(params, operations), outputs)
     streams = done.streams
     check_states(params, operations, unpack(params, streams["head"].payloads, streams["body"].payloads))
     kv, body = streams["kv"].cycles.astype(int), streams["body"].cycles.astype(int)

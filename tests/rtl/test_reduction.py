@@ -25,7 +25,8 @@ _TESTS = 1 + 9 + 2 + 6 + 1 + 1 + 1
 def test_reduction(head_dim, num_sources, exp):
     params = ReductionParams(head_dim=head_dim, lanes=16, num_sources=num_sources, exp=exp)
     run_cocotb(
-        ReductionUnit(params),
+        ReductionUnit,
+        params,
         module="tests.rtl.tb_reduction",
         expected=_TESTS,
         case={"head_dim": head_dim, "lanes": 16, "num_sources": num_sources, "exp": exp.name},
