@@ -16,7 +16,7 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["BF16", "FORMATS", "FP8_E4M3", "FP16", "FP32", "FloatFormat"]
+__all__ = ["BF16", "FORMATS", "FP8_E4M3", "FP16", "FP32", "Q5_10", "UQ0_16", "UQ1_15", "FixedFormat", "FloatFormat"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,14 +156,120 @@ class FloatFormat:
         TypeError, ValueError
             If a code is no integer or has more bits than the format.
         """
-        codes = np.asarray(codes)
-        if codes.size and codes.dtype.kind not in "iu":
-            raise TypeError(f"codes must be integers, not {codes.dtype}")
-        if codes.size and not 0 <= int(codes.min()) <= int(codes.max()) < 1 << self.bits:
-            raise ValueError(
-                f"codes must be from 0 to {(1 << self.bits) - 1}, not from {int(codes.min())} to {int(codes.max())}"
-            )
+        codes = _checked_codes(codes, self.bits)
         return np.ascontiguousarray(codes.astype(self.code_dtype)).view(self.dtype).reshape(codes.shape)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FixedFormat:
+    """A binary fixed-point format: ``code * 2^-fraction_bits``, in two's complement where signed.
+
+    Parameters
+    ----------
+    name : str
+        Short name used on the command line and in reports.
+    integer_bits, fraction_bits : int
+        Bits before and behind the point; ``integer_bits`` excludes the sign.
+    signed : bool
+        Whether a sign bit leads.
+    """
+
+    name: str
+    integer_bits: int
+    fraction_bits: int
+    signed: bool
+
+    @property
+    def bits(self) -> int:
+        """Width of a code in bits."""
+        return int(self.signed) + self.integer_bits + self.fraction_bits
+
+    @property
+    def bytes(self) -> int:
+        """Width of a code in bytes."""
+        return self.bits // 8
+
+    @property
+    def max_code(self) -> int:
+        """Code of the largest number."""
+        return (1 << (self.integer_bits + self.fraction_bits)) - 1
+
+    @property
+    def max_finite(self) -> float:
+        """Largest number."""
+        return self.max_code * 2.0**-self.fraction_bits
+
+    @property
+    def code_dtype(self) -> np.dtype[Any]:
+        """Unsigned integer dtype that holds a code."""
+        return np.dtype(f"u{self.bytes}")
+
+    def to_codes(self, values: npt.ArrayLike) -> npt.NDArray[Any]:
+        """Round ``values`` to this format (nearest, ties to even; the ends of the range beyond them).
+
+        Parameters
+        ----------
+        values : array_like of float
+            Any shape; no NaN.
+
+        Returns
+        -------
+        ndarray of ``code_dtype``
+            Same shape.
+
+        Raises
+        ------
+        ValueError
+            If a value is NaN, for which there is no code.
+        """
+        values = np.asarray(values, dtype=np.float64)
+        if np.isnan(values).any():
+            raise ValueError(f"values must be numbers for {self.name}, not NaN")
+        lowest = -self.max_code - 1 if self.signed else 0
+        scaled = np.rint(np.clip(np.ldexp(values, self.fraction_bits), lowest, self.max_code)).astype(np.int64)
+        return (scaled & ((1 << self.bits) - 1)).astype(self.code_dtype)
+
+    def from_codes(self, codes: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Return the numbers that ``codes`` stand for.
+
+        Parameters
+        ----------
+        codes : array_like of int
+            Any shape; each from 0 to ``2**bits - 1``.
+
+        Returns
+        -------
+        ndarray of float64
+            Same shape.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a code is no integer or has more bits than the format.
+        """
+        return np.ldexp(self.integers(codes).astype(np.float64), -self.fraction_bits)
+
+    def integers(self, codes: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """Return the signed integers that ``codes`` hold, the numbers in units of ``2^-fraction_bits``.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a code is no integer or has more bits than the format.
+        """
+        codes = _checked_codes(codes, self.bits).astype(np.int64)
+        return codes - ((codes >> (self.bits - 1)) << self.bits) if self.signed else codes
+
+
+def _checked_codes(codes: npt.ArrayLike, bits: int) -> npt.NDArray[Any]:
+    """Return ``codes`` as an array, if they are integers of so many bits."""
+    codes = np.asarray(codes)
+    if codes.size and codes.dtype.kind not in "iu":
+        raise TypeError(f"codes must be integers, not {codes.dtype}")
+    if codes.size and not 0 <= int(codes.min()) <= int(codes.max()) < 1 << bits:
+        lowest, highest = int(codes.min()), int(codes.max())
+        raise ValueError(f"codes must be from 0 to {(1 << bits) - 1}, not from {lowest} to {highest}")
+    return codes
 
 
 def _round_to_odd(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
@@ -204,3 +310,10 @@ FP8_E4M3 = FloatFormat(
 )
 
 FORMATS = {fmt.name: fmt for fmt in (FP32, FP16, BF16, FP8_E4M3)}
+
+Q5_10 = FixedFormat(name="q5.10", integer_bits=5, fraction_bits=10, signed=True)
+"""Operands from -32 up to but not including 32."""
+UQ0_16 = FixedFormat(name="uq0.16", integer_bits=0, fraction_bits=16, signed=False)
+"""Results from 0 up to but not including 1."""
+UQ1_15 = FixedFormat(name="uq1.15", integer_bits=1, fraction_bits=15, signed=False)
+"""Results from 0 up to but not including 2."""

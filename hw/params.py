@@ -85,7 +85,7 @@ class ReductionParams(StateParams):
     num_sources : int
         Streams of states merged by an operation, each delivering exactly one state; 1 to 256.
     exp : ExpSpec
-        The exponential unit that computes the weights.
+        The exponential unit that computes the weights; of any family, latency, interval and domain.
     """
 
     num_sources: int = 4
@@ -123,7 +123,7 @@ class ProcessingParams(StateParams):
     token_bits : int
         Width of the token count of an operation.
     exp : ExpSpec
-        The exponential unit; pipelined, one result a cycle.
+        The exponential unit, one operand a cycle; of any family, latency and domain.
     """
 
     tile_tokens: int = 16

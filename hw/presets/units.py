@@ -17,7 +17,7 @@ __all__ = ["DEFAULT_UNIT_PRESET", "UNIT_PRESETS", "UnitPreset"]
 
 _PAM = "arXiv:2602.11521"
 _OURS = "chosen here"
-_EXP_SOURCE = "golden.exp: fitted here (golden.exp_fit) to the exponential over all fp16 codes"
+_EXP_SOURCE = "golden.exp: fitted here (golden.exp.fit) to the exponential over all fp16 codes"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -74,20 +74,36 @@ def predict(
 
     Notes
     -----
-    Pipelined, with L stages under one enable: a result that waits for the output stops every stage, so an operand is
-    accepted in the first running cycle at or after its offer, and its result appears in the cycle after the L-th
-    running cycle from there, that one counted.
+    Pipelined, with L registers under one enable: a result that waits for the output stops every stage, so an operand
+    is accepted in the first running cycle at or after its offer, and its result appears in the cycle after the L-th
+    running cycle from there, that one counted. Combinational: a result is offered when its operand is, and both are
+    transferred in the first cycle in which the result is taken.
 
-    Serial, with a the acceptance of operand i, h the cycle in which its sum leaves the multiplier, u the one in
-    which its scaled result moves to the output, d the one in which it is taken, and I the interval::
+    Serial, with a the acceptance of operand i, I the interval and R = latency - interval registers behind the core,
+    ``m[j]`` the cycle in which it moves into register j and d the one in which it is taken from the last::
 
-        a[i] = max(offered[i], h[i-1])    h[i] = max(a[i] + I, u[i-1])
-        u[i] = max(h[i] + 1, d[i-1])      d[i] = first ready cycle >= u[i] + 1
+        a[i]    = max(offered[i], m[0][i-1])
+        m[0][i] = max(a[i] + I, m[1][i-1])    m[j][i] = max(m[j-1][i] + 1, m[j+1][i-1])
+        d[i]    = first ready cycle >= m[R-1][i] + 1                m[R][i-1] = d[i-1]
+
+    Without a register behind the core, R = 0, the result is offered from where it was computed: ``a[i] + I``.
     """
     if count < 0:
         raise ValueError(f"count must be at least 0, not {count!r}")
-    walk = {"pipelined": _pipelined, "serial": _serial}[spec.evaluation]
+    walk = {"combinational": _combinational, "pipelined": _pipelined, "serial": _serial}[spec.evaluation]
     return walk(spec, count, operand, result)
+
+
+def _combinational(spec: ExpSpec, count: int, operand: StreamTrace | None, result: StreamTrace | None) -> Prediction:
+    operands = Source(operand)
+    rows: list[tuple[int, int, int]] = []
+    free = 0
+    for _ in range(count):
+        offered = operands.take(free)
+        taken = offered if result is None else result.next_ready(offered)
+        free = taken + 1
+        rows.append((taken, taken, offered))
+    return Prediction(*np.array(rows, dtype=np.int64).reshape(-1, 3).T)
 
 
 def _pipelined(spec: ExpSpec, count: int, operand: StreamTrace | None, result: StreamTrace | None) -> Prediction:
@@ -122,8 +138,19 @@ def _pipelined(spec: ExpSpec, count: int, operand: StreamTrace | None, result: S
 
 def _serial(spec: ExpSpec, count: int, operand: StreamTrace | None, result: StreamTrace | None) -> Prediction:
     operands, results = Source(operand), Sink(result)
-    handed = moved = 0
+    if spec.latency_cycles == spec.interval_cycles:
+        # The core is the output register: it is free in the cycle in which its result is taken.
+        taken = 0
+        for _ in range(count):
+            results.put(operands.take(taken) + spec.interval_cycles - 1)
+            taken = int(results.transfers[-1])
+        return Prediction(operands.transfers, results.transfers, results.offers)
+    # Cycles in which the last item moved into each register behind the core, but the one that is the output.
+    moved = [0] * (spec.latency_cycles - spec.interval_cycles)
     for _ in range(count):
-        handed = max(operands.take(handed) + spec.interval_cycles, moved)
-        moved = results.put(handed + 1)
+        ready = operands.take(moved[0]) + spec.interval_cycles
+        for j in range(len(moved) - 1):
+            moved[j] = max(ready, moved[j + 1])
+            ready = moved[j] + 1
+        moved[-1] = results.put(ready)
     return Prediction(operands.transfers, results.transfers, results.offers)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
 
-from golden.exp import ExpSpec
+from golden.exp import ExpSpec, PolynomialSpec
 from hw.params import FinishParams, ProcessingParams, ReductionParams
 from hw.timing import finish, processing, reduction
 
@@ -73,23 +73,31 @@ def interval_formula(params: object) -> Formula:
 
 @latency_formula.register
 def _(params: ExpSpec) -> Formula:
-    return Formula(
-        formula="degree + 4",
-        variables={"degree": "degree of the polynomial"},
-        values={"degree": params.degree},
-        cycles=params.latency_cycles,
-    )
+    return _exp_formula(params, params.latency_cycles)
 
 
 @interval_formula.register
 def _(params: ExpSpec) -> Formula:
-    pipelined = params.evaluation == "pipelined"
-    return Formula(
-        formula="1" if pipelined else "degree + 2",
-        variables={} if pipelined else {"degree": "degree of the polynomial"},
-        values={} if pipelined else {"degree": params.degree},
-        cycles=params.interval_cycles,
-    )
+    if params.evaluation == "serial":
+        return _exp_formula(params, params.interval_cycles)
+    return Formula(formula="1", variables={}, values={}, cycles=params.interval_cycles)
+
+
+def _exp_formula(params: ExpSpec, cycles: int) -> Formula:
+    """Return ``cycles`` by what they follow from: the degree of a polynomial, the registers of a pipeline, nothing."""
+    if params.evaluation == "combinational":
+        return Formula(formula="0", variables={}, values={}, cycles=cycles)
+    if params.registers:
+        meaning = {"registers": "registers behind the block"}
+        return Formula(formula="registers", variables=meaning, values={"registers": params.registers}, cycles=cycles)
+    if isinstance(params, PolynomialSpec) and params.scheme == "horner":
+        meaning = {"degree": "degree of the polynomial"}
+        formula = f"degree + {cycles - params.degree}"
+        return Formula(formula=formula, variables=meaning, values={"degree": params.degree}, cycles=cycles)
+    if params.evaluation == "pipelined":
+        meaning = {"steps": "steps of the datapath"}
+        return Formula(formula="steps", variables=meaning, values={"steps": params.steps}, cycles=cycles)
+    return Formula(formula=str(cycles), variables={}, values={}, cycles=cycles)
 
 
 @latency_formula.register

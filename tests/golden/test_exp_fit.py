@@ -1,4 +1,4 @@
-"""golden.exp_fit: the shipped constants are its output, and its bounds are the known ones."""
+"""golden.exp.fit.polynomial: the shipped constants are its output, and its bounds are the known ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from golden.exp import POLY6, POLY6_SERIAL, horner
-from golden.exp_fit import fit, minimax
+from golden.exp.fit.minimax import minimax
+from golden.exp.fit.polynomial import fit
 from tests.helpers.exp_oracle import exact_exp, rounded_exp
 
 

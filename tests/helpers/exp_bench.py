@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from golden.exp import POLY6, POLY6_SERIAL, ExpSpec
+from golden.exp import POLY6, POLY6_SERIAL, PolynomialSpec
 from golden.formats import BF16
 from hw.timing.exp import cycles, predict
 
@@ -22,8 +22,10 @@ SPECS = {spec.name: spec for spec in (POLY6, POLY6_SERIAL)}
 
 # Unlike POLY6 in everything: a product that has to move left, guard bits, a low and a high degree, bf16.
 VARIANTS = (
-    ExpSpec(name="line", coefficients=(4097, 4000), frac_bits=12, log2e=23, log2e_bits=4),
-    ExpSpec(name="cubic", coefficients=(65540, 45580, 14780, 5171), frac_bits=14, guard_bits=2, log2e=46, log2e_bits=5),
+    PolynomialSpec(name="line", coefficients=(4097, 4000), frac_bits=12, log2e=23, log2e_bits=4),
+    PolynomialSpec(
+        name="cubic", coefficients=(65540, 45580, 14780, 5171), frac_bits=14, guard_bits=2, log2e=46, log2e_bits=5
+    ),
     POLY6.replace(name="eight", coefficients=(*POLY6.coefficients, 0, 1)),
     POLY6.replace(name="poly6-bf16", fmt=BF16),
 )
@@ -34,8 +36,9 @@ def chosen_codes(spec, count):
     fmt = spec.fmt
     ln2 = np.log(2)
     vanish = (fmt.bias + fmt.significand_bits) * ln2
+    beyond = 2.0 ** np.ceil(np.log2(vanish + ln2))
     ends = fmt.to_codes([2.0**-fmt.significand_bits, (fmt.bias - 1) * ln2, (fmt.bias + 1) * ln2, vanish, vanish + ln2])
-    ends = [1, 1 << fmt.significand_bits, fmt.one_code, *ends.tolist(), int(fmt.to_codes(2.0**spec.range_bits))]
+    ends = [1, 1 << fmt.significand_bits, fmt.one_code, *ends.tolist(), int(fmt.to_codes(beyond))]
     ends += [fmt.inf_code, fmt.sign_mask - 1]
     magnitudes = np.unique([[code - 1, code, min(code + 1, fmt.sign_mask - 1)] for code in ends])
     edges = np.concatenate((magnitudes, magnitudes | fmt.sign_mask))
@@ -81,8 +84,8 @@ async def run_blocked(bench, spec, codes):
     bench.stall("o", 1.0)
     bench.send("i", codes, idle=0.0)
     await bench.advance(60)
-    # Pipelined: one a stage. Serial: one in the output, one before rounding, one at the multiplier.
-    held = spec.latency_cycles if spec.evaluation == "pipelined" else 3
+    # One a register; of a serial unit one in its core, one in each register behind it.
+    held = spec.latency_cycles - spec.interval_cycles + 1
     assert len(bench.items("i")) == held < len(codes)
     bench.stall("o", 0.0)
     await bench.until(o=len(codes))

@@ -11,7 +11,7 @@ from golden.exp import POLY6, POLY6_SERIAL
 from hw.timing.exp import cycles, predict
 from hw.timing.trace import StreamTrace
 from hw.units.exp import ExpUnit
-from hw.units.exp_steps import assign
+from hw.units.exp.datapath import assign
 from tests.helpers.exp_bench import (
     SPECS,
     VARIANTS,

@@ -8,23 +8,22 @@ import pytest
 from hw.cosim import run_streams
 from hw.timing.exp import cycles
 from hw.units.exp import ExpUnit
-from hw.verilog import convert
 from tests.helpers.exp_bench import SPECS
 from tests.helpers.exp_oracle import exact_exp, rounded_exp
-from tests.helpers.rtl import run_cocotb
+from tests.helpers.rtl import run_cocotb, verilog_of
 
 both = pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
 
 
 @both
 def test_cocotb(spec):
-    run_cocotb(ExpUnit(spec), module="tests.rtl.tb_exp", expected=12, case=spec.name)
+    run_cocotb(ExpUnit, spec, module="tests.rtl.tb_exp", expected=12, case=spec.name)
 
 
 @both
 def test_every_code(spec):
     codes = np.arange(1 << spec.fmt.bits, dtype=np.uint16)
-    run = run_streams(convert(ExpUnit(spec), name="dut"), "dut", {"i": codes}, {"o": codes.size})
+    run = run_streams(verilog_of(ExpUnit, spec), "dut", {"i": codes}, {"o": codes.size})
     operands, results = run.streams["i"], run.streams["o"]
     assert operands.payloads == codes.tolist()
     found = np.array(results.payloads, dtype=np.uint16)

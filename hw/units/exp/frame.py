@@ -1,29 +1,23 @@
-"""The steps of the exponential as combinational functions, for an evaluation to lay out in time.
+"""Range reduction and rounding in gates, around a core that computes ``2^f``.
 
-They follow :meth:`golden.exp.ExpSpec.evaluate_codes` line by line. Where a value is cut to fewer bits than
+The functions follow :class:`golden.exp.frame.ReducedSpec` line by line. Where a value is cut to fewer bits than
 Amaranth gives it, the comment says why the rest is zero, or a copy of the sign.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from amaranth.hdl import Cat, Const, Mux, Shape, Signal, Value, signed
+from amaranth.hdl import Cat, Const, Module, Mux, Shape, Value, signed
 from amaranth.lib import enum
 
 if TYPE_CHECKING:
-    from golden.exp import ExpSpec
+    from collections.abc import Sequence
 
-__all__ = ["ExpSteps", "Kind", "Operand", "Scaled", "assign"]
+    from golden.exp.frame import ReducedSpec
+    from hw.units.exp.datapath import Step
 
-
-def assign(target: Signal, value: Value) -> Any:
-    """Return ``target.eq(value)``, which would cut silently, after checking that nothing is cut."""
-    have, want = value.shape(), target.shape()
-    need = have.width + (want.signed and not have.signed)
-    if need > want.width or (have.signed and not want.signed):
-        raise ValueError(f"{target.name} must hold {have!r}, not {want!r}")
-    return target.eq(value)
+__all__ = ["Frame", "Kind", "Operand", "Scaled", "framed"]
 
 
 class Kind(enum.IntEnum, shape=2):
@@ -53,16 +47,16 @@ class Scaled(NamedTuple):
     sticky: Value
 
 
-class ExpSteps:
-    """Steps of one :class:`golden.exp.ExpSpec`.
+class Frame:
+    """Gates of the frame of one :class:`golden.exp.frame.ReducedSpec`.
 
     Parameters
     ----------
-    spec : ExpSpec
+    spec : ReducedSpec
         Constants and word lengths.
     """
 
-    def __init__(self, spec: ExpSpec) -> None:
+    def __init__(self, spec: ReducedSpec) -> None:
         self.spec = spec
         fmt = spec.fmt
         largest = fmt.bias + spec.range_bits - 1
@@ -90,15 +84,11 @@ class ExpSteps:
         """Shape of n, the whole of what the product has above the fraction of t."""
         return signed(self.product_shape.width + self._place - self.spec.frac_bits)
 
-    @property
-    def horner_widths(self) -> tuple[int, ...]:
-        """Width of every Horner sum, index k after adding ``c[k]``."""
-        return tuple(max(1, limit.bit_length()) for limit in self.spec.horner_limits)
-
     def decode(self, code: Value) -> Operand:
         """Take an operand apart. Beyond the range, significand and shift mean nothing: ``kind`` decides."""
         fmt = self.spec.fmt
-        fraction, field, sign = code[: fmt.significand_bits], code[fmt.significand_bits : -1], code[-1]
+        sign = Const(1) if self.spec.domain == "nonpositive" else code[-1]
+        fraction, field = code[: fmt.significand_bits], code[fmt.significand_bits : -1]
         normal = field.any()
         magnitude = Cat(fraction, normal)
         limit = Mux(sign, Kind.ZERO, Kind.INF)
@@ -115,46 +105,68 @@ class ExpSteps:
         assert n.shape() == self.n_shape
         return n, t[: self.spec.frac_bits]
 
-    def coefficient(self, k: int) -> Const:
-        """Return ``c[k]`` in the width of its Horner sum."""
-        return Const(self.spec.coefficients[k], self.horner_widths[k])
-
-    def horner(self, product: Value, coefficient: Value, bits: int) -> Value:
-        """Return the next Horner sum from the unsigned product of the last one and f.
-
-        The sum rises with f, so its value at the largest f, known exactly, says how many ``bits`` hold it:
-        :attr:`horner_widths` of this sum, or the largest of them.
-        """
-        return (product[self.spec.frac_bits :] + coefficient)[:bits]
-
     def scale(self, kind: Value, n: Value, h: Value) -> Scaled:
         """Move ``h * 2^n`` to where the result is rounded, and see whether it overflows."""
         fmt = self.spec.fmt
-        deepest = fmt.significand_bits + 2
         field = n + fmt.bias
         normal = field > 0
-        depth = 1 - field
-        # Subnormal results move down; ``deepest`` places down all that is left rounds to zero.
-        drop = Mux(normal, 0, Mux(depth > deepest, deepest, depth))[: deepest.bit_length()]
-        moved = Cat(Const(0, deepest), h) >> drop
-        lowest = self.spec.horner_bits + 2
         overflow = (kind == Kind.FINITE) & (n > fmt.bias)
+        kind = Mux(overflow, Kind.INF, kind)
+        lowest = self.spec.core_bits - fmt.significand_bits
+        if self.spec.subnormals == "flushed":
+            kind = Mux((kind == Kind.FINITE) & ~normal, Kind.ZERO, kind)
+            moved = h
+        else:
+            # Subnormal results move down; ``deepest`` places down all that is left rounds to zero.
+            deepest = fmt.significand_bits + 2
+            depth = 1 - field
+            drop = Mux(normal, 0, Mux(depth > deepest, deepest, depth))[: deepest.bit_length()]
+            moved = Cat(Const(0, deepest), h) >> drop
+            lowest += deepest
         # Unless it overflows, a normal result's field less one fits the field.
         base = Mux(normal, field - 1, 0)[: fmt.exponent_bits]
-        return Scaled(
-            kind=Mux(overflow, Kind.INF, kind),
-            base=base,
-            kept=moved[lowest:],
-            half=moved[lowest - 1],
-            sticky=moved[: lowest - 1].any(),
-        )
+        return Scaled(kind, base, kept=moved[lowest:], half=moved[lowest - 1], sticky=moved[: lowest - 1].any())
 
     def round(self, scaled: Scaled) -> Value:
-        """Round to nearest even and return the code; the hidden bit in ``kept`` carries into the exponent field."""
+        """Round as the spec says and return the code; the hidden bit in ``kept`` carries into the exponent field."""
         fmt = self.spec.fmt
-        up = scaled.half & (scaled.sticky | scaled.kept[0])
+        up: Value = Const(0, 1)
+        if self.spec.rounding == "nearest_up":
+            up = scaled.half
+        elif self.spec.rounding == "nearest_even":
+            up = scaled.half & (scaled.sticky | scaled.kept[0])
         total = Cat(Const(0, fmt.significand_bits), scaled.base) + scaled.kept + up
         # A finite result reaches at most the code of infinity, by its carry; there is no sign.
         finite = Cat(total[: fmt.bits - 1], Const(0, 1))
         limit = Mux(scaled.kind == Kind.INF, fmt.inf_code, fmt.nan_code)
         return Mux(scaled.kind == Kind.FINITE, finite, Mux(scaled.kind == Kind.ZERO, 0, limit))
+
+
+def framed(spec: ReducedSpec, core: Sequence[Step]) -> list[Step]:
+    """Return the steps of ``core`` between those of its frame: product and shift before, scaling and rounding behind.
+
+    Parameters
+    ----------
+    spec : ReducedSpec
+        Whose datapath it is.
+    core : sequence of Step
+        The first is given ``kind``, ``n`` and ``f``; each hands on ``kind`` and ``n`` as they are, and the last
+        leaves ``h`` beside them, unsigned and of ``core_bits + 1`` bits, or one more if the core reaches 2.
+    """
+    frame = Frame(spec)
+
+    def multiply(m: Module, values: dict[str, Value]) -> dict[str, Value]:
+        operand = frame.decode(values["x"])
+        return {"kind": operand.kind, "shift": operand.shift, "product": operand.significand * spec.log2e}
+
+    def split(m: Module, values: dict[str, Value]) -> dict[str, Value]:
+        n, f = frame.split(values["product"], values["shift"])
+        return {"kind": values["kind"], "n": n, "f": f}
+
+    def scale(m: Module, values: dict[str, Value]) -> dict[str, Value]:
+        return frame.scale(values["kind"], values["n"], values["h"])._asdict()
+
+    def round_(m: Module, values: dict[str, Value]) -> dict[str, Value]:
+        return {"y": frame.round(Scaled(**values))}
+
+    return [multiply, split, *core, scale, round_]
