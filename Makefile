@@ -13,7 +13,7 @@ export PYTHONHASHSEED := 0
 CXX_FOUND := $(shell command -v c++ || command -v g++ || command -v clang++)
 EXTRAS := dev$(if $(CXX_FOUND),,$(shell printf ',cxx'))
 
-.PHONY: help install demo test lint types layers ci verilog clean
+.PHONY: help install demo test lint types layers ci verilog area clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -51,6 +51,9 @@ ci: lint types layers test ## what continuous integration runs
 
 verilog: install ## Verilog of every unit -> build/verilog/
 	$(BIN)/nearkv verilog -o build/verilog
+
+area: install ## synthesised area and delay of the smallest units beside tests/baselines/area.json -> build/area.json
+	$(BIN)/nearkv area --baseline tests/baselines/area.json -o build/area.json
 
 clean: ## remove builds and caches, keep .venv
 	rm -rf build .pytest_cache .ruff_cache .hypothesis .import_linter_cache

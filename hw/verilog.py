@@ -118,7 +118,7 @@ def convert(component: Component, *, name: str) -> str:
     return verilog.convert(component, name=name, emit_src=False, strip_internal_attrs=True)
 
 
-def convert_once(cls: Callable[[Any], Component], params: object, *, name: str) -> str:
+def convert_once(cls: Callable[[Any], Component[Any]], params: object, *, name: str) -> str:
     """Return ``convert(cls(params), name=name)``, from the build folder where an earlier run left it.
 
     The text is kept by the hash of what it follows from: class and parameters, every source file of

@@ -1,0 +1,1 @@
+"""Cell libraries that ship with the package; see README.md beside this file."""
