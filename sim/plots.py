@@ -20,8 +20,14 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-__all__ = ["decode_figure"]
+__all__ = ["decode_figure", "save_figure"]
 
+_METADATA: dict[str, dict[str, Any]] = {
+    ".png": {"Software": None},
+    ".svg": {"Date": None},
+    ".pdf": {"CreationDate": None},
+}
+"""What would differ from one run to the next, left out."""
 _COLOURS = {"gpu_us": "#4c72b0", "link_us": "#8c8c8c", "reduction_us": "#c44e52"}
 _LABELS = {"gpu_us": "GPU", "link_us": "links", "reduction_us": "reduction"}
 _TIER_COLOURS = ("#f2c14e", "#e0862e", "#8a5a2b", "#55a868", "#64b5cd")
@@ -68,13 +74,26 @@ def decode_figure(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     )
     hashes = sorted({str(row["config_sha256"])[:8] for row in rows})
     figure.suptitle(f"one decode step, configurations {hashes[0]} … ({len(hashes)} in all)", fontsize=9, color="0.4")
+    save_figure(figure, path)
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    """Write ``figure`` in the format of the suffix of ``path``, the same file for the same figure.
+
+    Raises
+    ------
+    ConfigError
+        If the file can't be written, or nothing writes that format.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         # Without date and version in it the same rows give the same file.
         with mpl.rc_context({"svg.hashsalt": "nearkv"}):
-            figure.savefig(path, dpi=120, metadata={"Software": None} if path.suffix == ".png" else None)
+            figure.savefig(path, dpi=120, metadata=_METADATA.get(path.suffix.lower()))
     except OSError as error:
         raise ConfigError(f"{path}: file must be writable: {error.strerror}") from None
+    except ValueError as error:
+        raise ConfigError(f"{path}: file must be of a format for figures: {error}") from None
 
 
 def _ticks(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -1,0 +1,123 @@
+"""``nearkv study``: a question over many points, answered with rows, tables and a figure."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sim.commands.options import Subparsers, add_command, add_json, positive
+from sim.manifest import manifest
+from sim.report import print_tables, to_csv, to_json, write_text
+
+if TYPE_CHECKING:
+    import argparse
+
+    from golden.exp import ExpSpec
+
+__all__ = ["add_measuring_options", "add_parser", "measured_rows", "run"]
+
+_DETAILS = """\
+examples:
+  nearkv study exp --plot exp.png
+  nearkv study exp --help"""
+
+_EXP_DETAILS = """\
+Each unit's Verilog runs under Verilator over all 65,536 operand codes and is compared with its golden model and with
+the correctly rounded exponential; area and delay come from synthesis with the cell library named. Results are kept in
+the build folder, so that a second run takes seconds and an interrupted one goes on. Exit code 1: a unit's RTL differs
+from its golden model.
+
+A file for --spec holds one table a unit: a family with all its parameters, or a unit of the default set and changes:
+
+  [[unit]]
+  name = "mine"
+  base = "poly6"
+  evaluation = "combinational"
+
+examples:
+  nearkv study exp --jobs 2 --plot exp.png --csv exp.csv
+  nearkv study exp --spec units.toml --liberty cells.lib --json"""
+
+
+def add_parser(commands: Subparsers[argparse.ArgumentParser]) -> None:
+    """Add the command."""
+    parser = add_command(commands, "study", "a question over many points: rows, tables, a figure", _DETAILS, run)
+    studies = parser.add_subparsers(metavar="NAME", required=True)
+    exp = add_command(studies, "exp", "exponential units: error over all codes, area and delay", _EXP_DETAILS, run)
+    exp.add_argument("--spec", metavar="FILE", help="units to measure, a .toml file (default: the built-in set)")
+    add_measuring_options(exp)
+    add_json(exp)
+    exp.add_argument("--csv", metavar="FILE", help="also write the rows as CSV")
+    exp.add_argument("--plot", metavar="FILE", help="also draw the rows; the suffix decides the format")
+
+
+def add_measuring_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say how units are measured."""
+    parser.add_argument(
+        "--liberty", metavar="FILE", help="cell library (default: a technology-neutral one, in gate equivalents)"
+    )
+    parser.add_argument(
+        "--jobs",
+        type=positive("--jobs"),
+        default=2,
+        metavar="N",
+        help="units measured at a time (default: %(default)s)",
+    )
+
+
+def measured_rows(units: list[ExpSpec], arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    """Return the rows of ``units`` as the options say, with progress on standard error.
+
+    Raises
+    ------
+    SimError
+        If a tool is missing or fails, or the library can't be used.
+    """
+    from hw.cosim import CosimError
+    from hw.liberty import LibertyError, read_library
+    from hw.synth import SynthesisError
+    from hw.toolchain import ToolError
+    from sim.errors import ConfigError, SimError
+    from sim.studies.exp import exp_rows
+
+    liberty = None if arguments.liberty is None else Path(arguments.liberty).absolute()
+    try:
+        # Before anything is measured.
+        read_library(liberty)
+        return exp_rows(
+            units,
+            liberty,
+            jobs=arguments.jobs,
+            progress=lambda text: print(text, file=sys.stderr, flush=True),
+        )
+    except LibertyError as error:
+        raise ConfigError(f"--liberty: {error}") from None
+    except (CosimError, SynthesisError, ToolError) as error:
+        raise SimError(str(error)) from None
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the rows of the study; return 1 if a unit's RTL differs from its golden model, else 0."""
+    from golden.exp.catalogue import DEFAULT_UNITS
+    from sim.plots_exp import exp_figure
+    from sim.studies.exp_tables import csv_rows, study_tables
+    from sim.studies.exp_targets import target_rows
+    from sim.studies.exp_units import load_units
+
+    units = list(DEFAULT_UNITS.values()) if arguments.spec is None else load_units(arguments.spec)
+    rows = measured_rows(units, arguments)
+    targets = target_rows(rows)
+    if arguments.csv is not None:
+        write_text(Path(arguments.csv), to_csv(csv_rows(rows)))
+    if arguments.plot is not None:
+        exp_figure(rows, Path(arguments.plot))
+    if arguments.json:
+        inputs = [row["verilog_sha256"] for row in rows] + [rows[0]["library_sha256"]]
+        sys.stdout.write(to_json({"rows": rows, "targets": targets, "manifest": manifest(inputs)}))
+    else:
+        print_tables(study_tables(rows, targets))
+    wrong = [row["name"] for row in rows if not row["equal_to_golden"]]
+    if wrong:
+        print(f"RTL must equal the golden model, it differs in {', '.join(wrong)}", file=sys.stderr)
+    return 1 if wrong else 0
