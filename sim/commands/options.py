@@ -27,7 +27,7 @@ def add_command(
     """Add a command: ``summary`` stands in the list of commands, ``details`` with examples below its options."""
     parser = commands.add_parser(
         name,
-        help=summary,
+        help=summary.replace("%", "%%"),  # the one text of the three that argparse reads as a format
         description=summary,
         epilog=details,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -184,11 +184,15 @@ def test_bad_input_from_the_shell() -> None:
 
 
 def test_help_has_examples_and_lists_what_exists(capsys: pytest.CaptureFixture[str]) -> None:
-    for arguments in (["--help"], ["decode", "--help"], ["presets", "--help"], ["verilog", "--help"]):
+    commands = [[], ["demo"], ["presets"], ["verilog"], ["area"], ["decode"], ["study"], ["study", "exp"]]
+    commands += [["compare"], ["compare", "exp-seed"], ["compare", "exp-anchors"]]
+    for command in commands:
         with pytest.raises(SystemExit) as caught:
-            main(arguments)
+            main([*command, "--help"])
         assert caught.value.code == 0
-        assert "example" in capsys.readouterr().out
+        shown = capsys.readouterr().out
+        assert "example" in shown, command
+        assert "%%" not in shown, command
 
 
 def test_a_reader_that_leaves_early_is_no_error() -> None:
