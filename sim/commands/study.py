@@ -74,6 +74,8 @@ def measured_rows(units: list[ExpSpec], arguments: argparse.Namespace) -> list[d
     SimError
         If a tool is missing or fails, or the library can't be used.
     """
+    from concurrent.futures import BrokenExecutor
+
     from hw.cosim import CosimError
     from hw.liberty import LibertyError, read_library
     from hw.synth import SynthesisError
@@ -95,6 +97,8 @@ def measured_rows(units: list[ExpSpec], arguments: argparse.Namespace) -> list[d
         raise ConfigError(f"--liberty: {error}") from None
     except (CosimError, SynthesisError, ToolError) as error:
         raise SimError(str(error)) from None
+    except BrokenExecutor:
+        raise SimError("a measuring process must live until it is done, one was ended; start again to go on") from None
 
 
 def run(arguments: argparse.Namespace) -> int:
