@@ -29,6 +29,11 @@ _COLOURS = (
 _MARKERS = {"combinational": "o", "pipelined": "s", "serial": "^"}
 _SHOWN = {"fp16": 0.01, "bf16": 0.05}
 """Largest error drawn: were those beyond it shown, the others would lie in one line."""
+_LANDMARKS = {
+    *("table-1024", "shift-add14", "linear-16-12", "linear-64-14", "poly3-f14", "poly6-f14", "compact-poly6"),
+    "schraudolph-corrected-bf16",
+}
+"""Units that are named wherever they lie: one of each plain method."""
 _FLOORS = {"fp16": 2.0**-11, "bf16": 2.0**-8, "q5.10": 2.0**-11}
 
 _AREA = "area, gate equivalents"
@@ -39,7 +44,8 @@ def exp_figure(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     """Draw for each format largest error and wrong roundings against area, and area against delay.
 
     Both axes are logarithmic. Units on the front are filled and, of the full domain, named; the combinational ones
-    of these are joined by a line; the others are hollow. The colour is the family, the marker the layout in time.
+    of these are joined by a line; the others are hollow, and one of each plain method is named.
+    The colour is the family, the marker the layout in time.
 
     Parameters
     ----------
@@ -117,7 +123,8 @@ def _draw(
             linestyle="none",
             zorder=3 if row["pareto"] else 2,
         )
-        if row["pareto"] and row["domain"] == "full" and row["max_rel"] <= _SHOWN[_panel(row)]:
+        named = (row["pareto"] and row["domain"] == "full") or row["name"] in _LANDMARKS
+        if named and row["max_rel"] <= _SHOWN[_panel(row)]:
             labels.append((x, y, row["name"]))
     axes.set_xscale("log")
     axes.set_yscale("log")

@@ -82,6 +82,7 @@ def measured_rows(units: list[ExpSpec], arguments: argparse.Namespace) -> list[d
     from hw.toolchain import ToolError
     from sim.errors import ConfigError, SimError
     from sim.studies.exp import exp_rows
+    from sim.studies.exp_targets import target_units
 
     liberty = None if arguments.liberty is None else Path(arguments.liberty).absolute()
     try:
@@ -92,6 +93,7 @@ def measured_rows(units: list[ExpSpec], arguments: argparse.Namespace) -> list[d
             liberty,
             jobs=arguments.jobs,
             progress=lambda text: print(text, file=sys.stderr, flush=True),
+            also_pipelined=target_units,
         )
     except LibertyError as error:
         raise ConfigError(f"--liberty: {error}") from None

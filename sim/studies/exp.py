@@ -34,6 +34,7 @@ def exp_rows(
     *,
     jobs: int = 1,
     progress: Callable[[str], None] = lambda text: None,
+    also_pipelined: Callable[[Sequence[Mapping[str, Any]]], set[str]] = lambda rows: set(),
 ) -> list[dict[str, Any]]:
     """Return the rows of ``units``, in their order.
 
@@ -47,12 +48,14 @@ def exp_rows(
         Units measured at a time, each in a process of its own.
     progress : callable
         Told of every unit that is done, and of the time that the rest will take.
+    also_pipelined : callable
+        Given all rows, names combinational units that are pipelined wherever they lie.
 
     Returns
     -------
     list of dict
         Rows of :func:`sim.studies.exp_measure.measure_unit`, with ``pareto`` by :func:`mark_front`, and ``pipelined``
-        by :func:`sim.studies.exp_area.pipelines` for the combinational units near the front.
+        by :func:`sim.studies.exp_area.pipelines` for the combinational units near the front, and those named.
     """
     say = _Progress(progress, len(units))
     measured: dict[int, dict[str, Any]] = {}
@@ -61,7 +64,12 @@ def exp_rows(
         say.done(f"{row['name']}: accuracy and area")
     rows = [measured[place] for place in range(len(units))]
     mark_front(rows)
-    chosen = [(row, spec) for row, spec in zip(rows, units, strict=True) if near_front(row, rows)]
+    named = also_pipelined(rows)
+    chosen = [
+        (row, spec)
+        for row, spec in zip(rows, units, strict=True)
+        if near_front(row, rows) or (row["name"] in named and spec.evaluation == "combinational")
+    ]
     say = _Progress(progress, len(chosen))
     for place, clocks in spread(pipelines, ((spec, UNIT_TOP, liberty) for _, spec in chosen), jobs=jobs):
         row, spec = chosen[place]

@@ -26,7 +26,7 @@ from sim.report import to_csv
 from sim.studies.exp import mark_front, near_front
 from sim.studies.exp_downstream import downstream
 from sim.studies.exp_tables import csv_rows
-from sim.studies.exp_targets import TARGETS, target_rows
+from sim.studies.exp_targets import TARGETS, target_rows, target_units
 from sim.studies.exp_units import parse_units
 from tests.helpers.exp_rows import study_row
 
@@ -159,6 +159,7 @@ def test_targets() -> None:
     assert found[0]["unit"] == "linear-16-12"
     assert [entry["reached_ge"] for entry in found] == [931.0, 3000.0, None, None, 3000.0, 2071.0]
     assert [pipe["area_ge"] for pipe in found[0]["pipelined"]] == [2 * 931.0 / clock for clock in (1.5, 3.0, 6.0)]
+    assert target_units([tenth, study_row("poly6-f14", 3000.0)]) == {"linear-16-12", "poly6-f14"}
     assert target_rows([study_row("linear-16-12", 900.0)])[0]["reached"] == "yes"
     for change in ({"monotone": False}, {"specials": False}, {"equal_to_golden": False}, {"domain": "nonpositive"}):
         assert target_rows([tenth | change])[0]["unit"] is None
