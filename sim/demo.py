@@ -17,6 +17,7 @@ from hw.timing import exp as exp_timing
 from hw.timing import finish as finish_timing
 from hw.timing import processing as processing_timing
 from hw.timing import reduction as reduction_timing
+from hw.timing.operation import OperationSizes
 from sim.model_config import load_model
 from sim.record import decode_record
 from sim.step import StepRequest
@@ -93,8 +94,7 @@ def cycle_rows(preset: str, exponentials: int, exp_cycles: int, tokens: int, rtl
     sizes = UNIT_PRESETS[preset]
     operations = len(rtl.output)
     share = len(splits(tokens, sizes.reduction.num_sources)[0])
-    interval = processing_timing.cycles(sizes.processing, share).interval
-    total = processing_timing.cycles(sizes.processing, share).total
+    operation = processing_timing.cycles(sizes.processing, OperationSizes.of(sizes.processing, share))
     streams = rtl.processing[0].streams
     measured = {
         "processing": int(streams["body"].cycles[-1] - streams["kv"].cycles[0]),
@@ -112,7 +112,7 @@ def cycle_rows(preset: str, exponentials: int, exp_cycles: int, tokens: int, rtl
             "unit": "processing",
             "work": f"{operations} operations of {share} tokens",
             "measured_cycles": measured["processing"],
-            "formula_cycles": (operations - 1) * interval + total,
+            "formula_cycles": (operations - 1) * operation.interval + operation.total,
         },
         {
             "unit": "reduction",

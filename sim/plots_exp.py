@@ -80,11 +80,12 @@ def exp_figure(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
         _draw_front(upper, mine)
         _limit_errors(upper, mine, name)
         upper.axhline(_FLOORS[name], color="0.6", linewidth=0.8, linestyle=":")
-        upper.set(title=f"{name}: error against area", xlabel=_AREA, ylabel="largest relative error")
+        shown = name if all(row["format"] == name for row in mine) else f"{name} and 16-bit fixed point"
+        upper.set(title=f"{shown}: error against area", xlabel=_AREA, ylabel="largest relative error")
         named.append(_draw(middle, mine, colours, lambda row: (row["area_ge"], 1 - row["correctly_rounded"])))
         middle.set(xlabel=_AREA, ylabel="share of results not correctly rounded")
         named.append(_draw(lower, mine, colours, lambda row: (row[f"delay_{unit}"], row["area_ge"])))
-        lower.set(title=f"{name}: area against delay", xlabel=f"delay, {_DELAYS[unit]}, no wires", ylabel=_AREA)
+        lower.set(title=f"{shown}: area against delay", xlabel=f"delay, {_DELAYS[unit]}, no wires", ylabel=_AREA)
     _legend(figure, colours, rows)
     first = rows[0]
     figure.suptitle(
@@ -135,11 +136,14 @@ def _draw(
 
 
 def _draw_front(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Join the front of the combinational units of the full domain by steps."""
+    """Join the front of the panel's own format by steps: combinational units of the full domain."""
     front = sorted(
         (row["area_ge"], row["max_rel"])
         for row in rows
-        if row["pareto"] and row["domain"] == "full" and row["parameters"]["evaluation"] == "combinational"
+        if row["pareto"]
+        and row["domain"] == "full"
+        and row["format"] == _panel(row)
+        and row["parameters"]["evaluation"] == "combinational"
     )
     # Areas that are not ranked leave units on the front that lie above it: the line goes below them.
     steps: list[tuple[float, float]] = []

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from hw.presets import UNIT_PRESETS
 from hw.timing import finish, processing, reduction
+from hw.timing.operation import OperationSizes
 from sim.errors import ConfigError
 from sim.provenance import Part
 
@@ -73,9 +74,9 @@ def operation_cycles(preset: str, attention: Attention, num_tokens: int) -> Oper
     params = UNIT_PRESETS[preset].processing.replace(head_dim=unit_dim(preset, attention))
     longest = (1 << params.token_bits) - 1
     whole, rest = divmod(num_tokens, longest)
-    parts = [processing.cycles(params, longest)] * whole
+    parts = [processing.cycles(params, OperationSizes.of(params, longest))] * whole
     if rest or not whole:
-        parts.append(processing.cycles(params, rest))
+        parts.append(processing.cycles(params, OperationSizes.of(params, rest)))
     return OperationCycles(sum(part.interval for part in parts), parts[-1].drain)
 
 
@@ -88,14 +89,14 @@ def merge_cycles(preset: str, attention: Attention, num_sources: int) -> StageCy
     except ValueError as error:
         raise ConfigError(f"reduction unit of preset {preset}: {error}") from None
     interval = num_sources * reduction.interval_cycles(params)
-    return StageCycles(interval, reduction.cycles(params, 1))
+    return StageCycles(interval, reduction.cycles(params, [params.beats]))
 
 
 @cache
 def finish_cycles(preset: str, attention: Attention) -> StageCycles:
     """Return the cycles of the division by l."""
     params = UNIT_PRESETS[preset].finish.replace(head_dim=unit_dim(preset, attention))
-    return StageCycles(finish.interval_cycles(params), finish.cycles(params, 1))
+    return StageCycles(finish.interval_cycles(params), finish.cycles(params, [params.beats]))
 
 
 def state_bytes(attention: Attention) -> int:

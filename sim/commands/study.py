@@ -81,7 +81,7 @@ def measured_rows(units: list[ExpSpec], arguments: argparse.Namespace) -> list[d
     from hw.synth import SynthesisError
     from hw.toolchain import ToolError
     from sim.errors import ConfigError, SimError
-    from sim.studies.exp import exp_rows
+    from sim.studies.exp import combinational_units, exp_rows
     from sim.studies.exp_targets import target_units
 
     liberty = None if arguments.liberty is None else Path(arguments.liberty).absolute()
@@ -93,7 +93,7 @@ def measured_rows(units: list[ExpSpec], arguments: argparse.Namespace) -> list[d
             liberty,
             jobs=arguments.jobs,
             progress=lambda text: print(text, file=sys.stderr, flush=True),
-            also_pipelined=target_units,
+            pipelined=combinational_units if getattr(arguments, "spec", None) else target_units,
         )
     except LibertyError as error:
         raise ConfigError(f"--liberty: {error}") from None

@@ -15,17 +15,13 @@ if TYPE_CHECKING:
 
     from golden.exp import ExpSpec
 
-__all__ = ["NEAR_FRONT", "RANKED_DIFFERENCE", "TOOL_NOISE", "exp_rows", "mark_front", "near_front"]
+__all__ = ["RANKED_DIFFERENCE", "TOOL_NOISE", "combinational_units", "exp_rows", "mark_front"]
 
 TOOL_NOISE = 0.035
 """Part of an area by which four paths through synthesis tools differ on one and the same design, up and down."""
 
 RANKED_DIFFERENCE = 0.05
 """Part of an area below which a difference is no evidence."""
-
-NEAR_FRONT = 1.6
-"""Area over that of the smallest unit that errs no more, up to which a unit is also pipelined: what is small without a
-clock may be slow, and then takes more registers than a larger one."""
 
 
 def exp_rows(
@@ -34,7 +30,7 @@ def exp_rows(
     *,
     jobs: int = 1,
     progress: Callable[[str], None] = lambda text: None,
-    also_pipelined: Callable[[Sequence[Mapping[str, Any]]], set[str]] = lambda rows: set(),
+    pipelined: Callable[[Sequence[Mapping[str, Any]]], set[str]],
 ) -> list[dict[str, Any]]:
     """Return the rows of ``units``, in their order.
 
@@ -48,14 +44,14 @@ def exp_rows(
         Units measured at a time, each in a process of its own.
     progress : callable
         Told of every unit that is done, and of the time that the rest will take.
-    also_pipelined : callable
-        Given all rows, names combinational units that are pipelined wherever they lie.
+    pipelined : callable
+        Given all rows, names the combinational units to pipeline, each a minute of work or so.
 
     Returns
     -------
     list of dict
         Rows of :func:`sim.studies.exp_measure.measure_unit`, with ``pareto`` by :func:`mark_front`, and ``pipelined``
-        by :func:`sim.studies.exp_area.pipelines` for the combinational units near the front, and those named.
+        by :func:`sim.studies.exp_area.pipelines` for the units that ``pipelined`` names.
     """
     say = _Progress(progress, len(units))
     measured: dict[int, dict[str, Any]] = {}
@@ -64,12 +60,8 @@ def exp_rows(
         say.done(f"{row['name']}: accuracy and area")
     rows = [measured[place] for place in range(len(units))]
     mark_front(rows)
-    named = also_pipelined(rows)
-    chosen = [
-        (row, spec)
-        for row, spec in zip(rows, units, strict=True)
-        if near_front(row, rows) or (row["name"] in named and spec.evaluation == "combinational")
-    ]
+    named = pipelined(rows) & combinational_units(rows)
+    chosen = [(row, spec) for row, spec in zip(rows, units, strict=True) if row["name"] in named]
     say = _Progress(progress, len(chosen))
     for place, clocks in spread(pipelines, ((spec, UNIT_TOP, liberty) for _, spec in chosen), jobs=jobs):
         row, spec = chosen[place]
@@ -105,12 +97,9 @@ def mark_front(rows: Sequence[dict[str, Any]]) -> None:
         row["pareto"] = _sound(row) and not any(_beats(other, row) for other in sound)
 
 
-def near_front(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether ``row`` is a sound combinational unit no more than :data:`NEAR_FRONT` times the smallest one."""
-    if not _sound(row) or row["parameters"]["evaluation"] != "combinational":
-        return False
-    rivals = [other for other in rows if _sound(other) and _serves(other, row) and other["max_rel"] <= row["max_rel"]]
-    return row["area_ge"] <= NEAR_FRONT * min(other["area_ge"] for other in rivals)
+def combinational_units(rows: Sequence[Mapping[str, Any]]) -> set[str]:
+    """Return the names of the sound combinational units: those that can be pipelined."""
+    return {row["name"] for row in rows if _sound(row) and row["parameters"]["evaluation"] == "combinational"}
 
 
 def _sound(row: Mapping[str, Any]) -> bool:

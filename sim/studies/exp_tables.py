@@ -97,7 +97,7 @@ def study_tables(rows: Sequence[Mapping[str, Any]], targets: Sequence[Mapping[st
         "ulp: largest error in units in the last place; NAND2, ns: delay of the mapped gates, wires left out",
         "rate: results in a million NAND2 delays for each gate equivalent, at the unit's own delay",
         "public: with abc's default script, which leaves a unit a fifth or so larger than the pinned one here",
-        "pipelined: units near the front and the smallest of each target, with registers moved into the mapped logic",
+        "pipelined: the smallest unit of each target, or all units of a --spec file, registers moved into mapped logic",
         f"front: nothing of the same format and layout errs less and is no larger; areas carry +-{TOOL_NOISE:.1%}",
         f"of tool noise, and differences below {RANKED_DIFFERENCE:.0%} are not ranked",
     ]

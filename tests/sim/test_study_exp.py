@@ -23,7 +23,7 @@ from sim.errors import ConfigError
 from sim.plot_labels import place_labels
 from sim.plots_exp import exp_figure
 from sim.report import to_csv
-from sim.studies.exp import mark_front, near_front
+from sim.studies.exp import combinational_units, mark_front
 from sim.studies.exp_downstream import downstream
 from sim.studies.exp_tables import csv_rows
 from sim.studies.exp_targets import TARGETS, target_rows, target_units
@@ -149,7 +149,7 @@ def test_front() -> None:
     front = {row["name"] for row in rows if row["pareto"]}
     # 3 % less area is not ranked; another format or layout, and a smaller domain, are matters of their own.
     assert front == {"linear-16-12", "twin", "poly6-f14", "poly6-f14-softmax", "linear-8-10-bf16", "poly6-serial"}
-    assert {row["name"] for row in rows if near_front(row, rows)} == front - {"poly6-serial"}
+    assert combinational_units(rows) == {row["name"] for row in rows} - {"poly6-serial", "poly6-f16"}
 
 
 def test_targets() -> None:
