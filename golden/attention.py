@@ -163,7 +163,8 @@ def local_state(
         o      = o * alpha, then for each t in order: o + p_t * v_t
 
     The first tile has no alpha: m starts as the first score, l as +0 and o as the first product. A head
-    dimension that does not fill the last beat is filled with zeros, which changes no sum. l counts equal
+    dimension (of a slice) that does not fill the last beat is filled with zeros, which changes no sum. Units
+    that hold slices of the head dimension have the same m and l, and each its slice of o. l counts equal
     scores exactly up to 2**24 tokens in fp32.
     """
     grouped = _group(q, k, v)

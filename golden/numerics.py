@@ -52,6 +52,9 @@ class Numerics:
         dot product to the library.
     tile_tokens : int
         Tokens between two updates of the running maximum; at least 1.
+    slices : int
+        Equal parts of the head dimension, each summed by a unit of its own before the parts are added; a
+        power of two. More than one needs ``lanes``.
 
     Raises
     ------
@@ -72,6 +75,7 @@ class Numerics:
     base: Base = "e"
     lanes: int | None = None
     tile_tokens: int = 16
+    slices: int = 1
 
     def __post_init__(self) -> None:
         if self.dtype.name not in ("float32", "float64"):
@@ -83,6 +87,11 @@ class Numerics:
             if self.lanes & (self.lanes - 1):
                 raise ValueError(f"lanes must be a power of two, not {self.lanes!r}")
         require_int("tile_tokens", self.tile_tokens, 1)
+        require_int("slices", self.slices, 1)
+        if self.slices & (self.slices - 1):
+            raise ValueError(f"slices must be a power of two, not {self.slices!r}")
+        if self.slices > 1 and self.lanes is None:
+            raise ValueError(f"slices must be 1 where lanes is None, not {self.slices!r}")
 
     def operand(self, values: npt.ArrayLike) -> Array:
         """Round ``values`` to the format of q, k and v and return them as ``dtype``, any shape."""
@@ -113,33 +122,57 @@ class Numerics:
         Parameters
         ----------
         a, b : ndarray of ``dtype``, shapes (num_elements, ...)
-            The other axes broadcast; ``num_elements`` at least 1, a multiple of nothing.
+            The other axes broadcast; ``num_elements`` at least 1, a multiple of ``slices`` and of nothing else.
 
         Returns
         -------
         ndarray of ``dtype``
             Broadcast shape without the first axis.
 
+        Raises
+        ------
+        ValueError
+            If there is no element, or their number is no multiple of ``slices``.
+
         Notes
         -----
         With ``lanes`` set, elements come in beats of ``lanes``, the last one filled with +0. In a beat
         level 1 adds lanes 2i and 2i + 1, level 2 adds those sums in the same way, and so on
         (``lanes - 1`` additions); the sums of the beats are added in order, starting from the first.
+        With ``slices``, each part of ``num_elements / slices`` consecutive elements is summed like that,
+        and the sums of the parts are added pairwise as the lanes are.
         """
+        count = a.shape[0]
+        if count == 0:
+            raise ValueError("dot must be given at least one element")
+        if count % self.slices:
+            raise ValueError(f"dot must be given a multiple of slices ({self.slices}) elements, not {count}")
         if self.lanes is None:
             return np.einsum("i...,i...->...", a, b)
+        size = count // self.slices
+        parts = [self._slice_dot(a[start : start + size], b[start : start + size]) for start in range(0, count, size)]
+        return _pairwise_sum(np.stack(parts))
+
+    def _slice_dot(self, a: Array, b: Array) -> Array:
+        """Sum one slice: beats of ``lanes`` elements, each by a pairwise tree, in order."""
+        assert self.lanes is not None
         total: Array | None = None
         for start in range(0, a.shape[0], self.lanes):
             level = a[start : start + self.lanes] * b[start : start + self.lanes]
             if level.shape[0] < self.lanes:
                 fill = np.zeros((self.lanes - level.shape[0], *level.shape[1:]), self.dtype)
                 level = np.concatenate([level, fill])
-            while level.shape[0] > 1:
-                level = level[0::2] + level[1::2]
-            total = level[0] if total is None else total + level[0]
-        if total is None:
-            raise ValueError("dot must be given at least one element")
+            beat = _pairwise_sum(level)
+            total = beat if total is None else total + beat
+        assert total is not None
         return total
+
+
+def _pairwise_sum(level: Array) -> Array:
+    """Sum over the first axis, of a power of two: neighbours, then neighbouring sums, and so on."""
+    while level.shape[0] > 1:
+        level = level[0::2] + level[1::2]
+    return level[0]
 
 
 _FLOAT64 = np.dtype(np.float64)
@@ -168,7 +201,7 @@ def _exponential(spec: ExpSpec) -> Callable[[Array], Array]:
     return lambda x: table[FP16.to_codes(x)]
 
 
-def unit_numerics(exp_spec: ExpSpec, lanes: int = 16, tile_tokens: int = 16) -> Numerics:
+def unit_numerics(exp_spec: ExpSpec, lanes: int = 16, tile_tokens: int = 16, slices: int = 1) -> Numerics:
     """Return the numerics of the hardware units: fp32 arithmetic around an fp16 exponential unit.
 
     Parameters
@@ -179,6 +212,8 @@ def unit_numerics(exp_spec: ExpSpec, lanes: int = 16, tile_tokens: int = 16) -> 
         Lanes of the processing unit, a power of two.
     tile_tokens : int
         Tokens of a tile.
+    slices : int
+        Processing units that share the elements of a token, a power of two.
 
     Returns
     -------
@@ -188,7 +223,7 @@ def unit_numerics(exp_spec: ExpSpec, lanes: int = 16, tile_tokens: int = 16) -> 
     Raises
     ------
     TypeError, ValueError
-        If ``lanes`` or ``tile_tokens`` is no valid size, or the exponential unit is not fp16.
+        If ``lanes``, ``tile_tokens`` or ``slices`` is no valid size, or the exponential unit is not fp16.
 
     Notes
     -----
@@ -205,4 +240,5 @@ def unit_numerics(exp_spec: ExpSpec, lanes: int = 16, tile_tokens: int = 16) -> 
         exponential=_exponential(exp_spec),
         lanes=lanes,
         tile_tokens=tile_tokens,
+        slices=slices,
     )

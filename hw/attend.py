@@ -7,7 +7,7 @@ after another on recorded streams, so that every cycle count is that of the unit
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +16,8 @@ from golden.formats import FP16, FP32
 from hw.cosim import StreamRun, run_streams
 from hw.layouts import command_layout, output_layout
 from hw.payloads import pack, pack_vectors, unpack
-from hw.timing.processing import kv_vectors
+from hw.timing.kv_order import kv_vectors
+from hw.timing.operation import OperationSizes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -96,9 +97,8 @@ def attend(
     states: dict[str, list[int]] = {}
     for source, split in enumerate(splits):
         indices = np.asarray(split, dtype=np.intp)
-        commands = [
-            pack(layout, op_id=op_id, num_tokens=len(indices), scale=int(FP32.to_codes(scale))) for op_id in op_ids
-        ]
+        sizes = asdict(OperationSizes.of(processing, len(indices)))
+        commands = [pack(layout, op_id=op_id, scale=int(FP32.to_codes(scale)), **sizes) for op_id in op_ids]
         kv = [
             kv_vectors(
                 processing.tile_tokens,
@@ -130,14 +130,18 @@ def attend(
     finished = run_streams(
         *verilog["finish"],
         {"head": merged.streams["head_o"].payloads, "body": merged.streams["body_o"].payloads},
-        {"output": num_heads * finish.beats},
+        {"output": num_heads * (1 if empty else finish.beats)},
     )
     beats = [unpack(output_layout(finish), beat) for beat in finished.streams["output"].payloads]
-    codes = np.array([beat["o"] for beat in beats]).reshape(num_heads, finish.head_dim)
+    finals = [beat for beat in beats if beat["last"]]
+    codes = np.array([beat["o"] for beat in beats]).reshape(num_heads, -1)
+    if empty:
+        # One beat of zeros each, whatever the head dimension.
+        codes = np.tile(codes, finish.beats)
     return RtlAttention(
         output=FP16.from_codes(codes[:, :head_dim]),
-        empty=np.array([beat["empty"] for beat in beats[:: finish.beats]], dtype=bool),
-        fault=np.array([beat["fault"] for beat in beats[:: finish.beats]], dtype=bool),
+        empty=np.array([beat["empty"] for beat in finals], dtype=bool),
+        fault=np.array([beat["fault"] for beat in finals], dtype=bool),
         processing=tuple(runs),
         reduction=merged,
         finish=finished,

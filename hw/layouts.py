@@ -33,9 +33,20 @@ def body_layout(params: StateParams) -> data.StructLayout:
 
 
 def command_layout(params: ProcessingParams) -> data.StructLayout:
-    """Command of one operation of a processing unit; ``scale`` is the fp32 code of 1/sqrt(head_dim)."""
+    """Command of one operation of a processing unit.
+
+    ``scale`` is the fp32 code of 1/sqrt(head_dim); the other numbers are those of
+    :class:`hw.timing.operation.OperationSizes`, which refuses the ones that a unit can't work with.
+    """
     return data.StructLayout(
-        {"op_id": params.op_id_bits, "num_tokens": params.token_bits, "scale": params.state_format.bits}
+        {
+            "op_id": params.op_id_bits,
+            "num_tokens": params.token_bits,
+            "walk_tokens": params.token_bits,
+            "beats": range(params.beats + 1),
+            "tile_tokens": range(params.tile_tokens + 1),
+            "scale": params.state_format.bits,
+        }
     )
 
 

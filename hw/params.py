@@ -31,7 +31,8 @@ class StateParams:
     Parameters
     ----------
     head_dim : int
-        Elements of ``o``; a multiple of ``lanes`` and at least two beats.
+        Most elements of ``o``; a multiple of ``lanes`` and at least two beats. Where a unit takes states of any number
+        of beats, the bodies themselves tell it, by ``last``.
     lanes : int
         Elements a beat carries and the unit computes at once; a power of two from 2 to 64.
     op_id_bits : int
@@ -58,7 +59,7 @@ class StateParams:
 
     @property
     def beats(self) -> int:
-        """Beats of one vector of ``head_dim`` elements."""
+        """Beats of one vector of ``head_dim`` elements: the most that a body has."""
         return self.head_dim // self.lanes
 
     @property
@@ -98,7 +99,7 @@ class ReductionParams(StateParams):
 
     @property
     def num_exp(self) -> int:
-        """Exponential units that keep one weight a partial: ``ceil(exp interval / beats)``."""
+        """Exponential units that keep one weight a partial of ``head_dim`` elements: ``ceil(exp interval / beats)``."""
         return -(-self.exp.interval_cycles // self.beats)
 
 
@@ -118,25 +119,39 @@ class ProcessingParams(StateParams):
 
     Parameters
     ----------
+    head_dim : int
+        Most elements of q, k and v that the unit holds of a token: its slice of the head dimension. A command says
+        how many beats an operation has.
     tile_tokens : int
-        Tokens T of a tile; 1 to 4096. The score buffer holds two tiles.
+        Most tokens T of a tile; 1 to 4096. The score buffer holds two tiles.
     token_bits : int
-        Width of the token count of an operation.
+        Width of the token counts of an operation.
+    slices : int
+        Units that share the elements of a token and add their q.k up; a power of two from 1 to 16.
     exp : ExpSpec
         The exponential unit, one operand a cycle; of any family, latency and domain.
     """
 
     tile_tokens: int = 16
     token_bits: int = 24
+    slices: int = 1
     exp: ExpSpec = field(default=POLY6)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         require_int("tile_tokens", self.tile_tokens, 1, 4096)
         require_int("token_bits", self.token_bits, 1, 32)
+        require_int("slices", self.slices, 1, 16)
+        if self.slices & (self.slices - 1):
+            raise ValueError(f"slices must be a power of two, not {self.slices!r}")
         _require_fp16_exp(self.exp)
         if self.exp.interval_cycles != 1:
             raise ValueError(f"exp must take one operand a cycle, not one in {self.exp.interval_cycles} cycles")
+
+    @property
+    def slice_levels(self) -> int:
+        """Levels of the tree, outside the unit, that adds the sums of the slices: one cycle each."""
+        return self.slices.bit_length() - 1
 
     @property
     def kv_format(self) -> FloatFormat:

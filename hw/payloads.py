@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from amaranth.lib import data
 
+from golden.checks import require_int
 from golden.partial import PartialState, empty_state
 from hw.layouts import body_layout, head_layout
 
@@ -76,12 +77,20 @@ def pack_state(params: StateParams, state: PartialState, *, op_id: int, fault: b
     params : StateParams
         Shape of the state on the wire.
     state : PartialState
-        A single state of ``params.head_dim`` elements.
+        A single state; its head dimension is a multiple of ``params.lanes``, at most ``params.head_dim``.
     op_id : int
         Operation it belongs to.
     fault : bool
         Its fault flag.
+
+    Raises
+    ------
+    ValueError
+        If the state is not a single one, or has another head dimension.
     """
+    if state.shape:
+        raise ValueError(f"state must be a single one, not of shape {state.shape}")
+    _require_head_dim(params, state.head_dim)
     to_codes = params.state_format.to_codes
     empty = bool(state.empty)
     head = pack(
@@ -94,21 +103,39 @@ def pack_state(params: StateParams, state: PartialState, *, op_id: int, fault: b
     return head, [pack(layout, o=row, last=index == len(rows) - 1) for index, row in enumerate(rows)]
 
 
-def unpack_state(params: StateParams, head: int, bodies: Iterable[int], numerics: Numerics) -> PartialState:
+def unpack_state(
+    params: StateParams, head: int, bodies: Iterable[int], numerics: Numerics, *, head_dim: int | None = None
+) -> PartialState:
     """Return the state that a head and its body beats stand for.
+
+    Parameters
+    ----------
+    params : StateParams
+        Shape of the state on the wire.
+    head : int
+        Its head.
+    bodies : iterable of int
+        Its body beats; none of an empty state.
+    numerics : Numerics
+        Gives dtype and base.
+    head_dim : int, optional
+        Elements of o. None takes what the beats have, and ``params.head_dim`` of an empty state.
 
     Raises
     ------
-    ValueError
-        If the beats are not those of one state, or ``last`` is not on the final one alone.
+    TypeError, ValueError
+        If the beats are not those of one state of that head dimension, or ``last`` is not on the final one alone.
     """
     fields = unpack(head_layout(params), head)
     beats = [unpack(body_layout(params), beat) for beat in bodies]
-    expected = 0 if fields["empty"] else params.beats
+    if head_dim is None:
+        head_dim = params.head_dim if fields["empty"] else max(len(beats), 1) * params.lanes
+    _require_head_dim(params, head_dim)
+    expected = 0 if fields["empty"] else head_dim // params.lanes
     if [beat["last"] for beat in beats] != [0] * (expected - 1) + [1] * bool(expected):
         raise ValueError(f"a state must have {expected} body beats, the final one marked, not {len(beats)} beats")
     if fields["empty"]:
-        return empty_state(params.head_dim, numerics)
+        return empty_state(head_dim, numerics)
     from_codes = params.state_format.from_codes
     return PartialState(
         m=from_codes(fields["m"]),
@@ -116,6 +143,13 @@ def unpack_state(params: StateParams, head: int, bodies: Iterable[int], numerics
         o=from_codes(np.concatenate([beat["o"] for beat in beats])),
         base=numerics.base,
     )
+
+
+def _require_head_dim(params: StateParams, head_dim: int) -> None:
+    """Raise unless states of ``head_dim`` elements fit the streams."""
+    require_int("head_dim", head_dim, params.lanes, params.head_dim)
+    if head_dim % params.lanes:
+        raise ValueError(f"head_dim must be a multiple of lanes ({params.lanes}), not {head_dim!r}")
 
 
 def _join(layout: data.ArrayLayout, codes: npt.ArrayLike) -> int:

@@ -118,13 +118,13 @@ def cycle_rows(preset: str, exponentials: int, exp_cycles: int, tokens: int, rtl
             "unit": "reduction",
             "work": f"{operations} operations of {sizes.reduction.num_sources} states",
             "measured_cycles": measured["reduction"],
-            "formula_cycles": reduction_timing.cycles(sizes.reduction, operations),
+            "formula_cycles": reduction_timing.cycles(sizes.reduction, [sizes.reduction.beats] * operations),
         },
         {
             "unit": "finish",
             "work": f"{operations} operations",
             "measured_cycles": measured["finish"],
-            "formula_cycles": finish_timing.cycles(sizes.finish, operations),
+            "formula_cycles": finish_timing.cycles(sizes.finish, [sizes.finish.beats] * operations),
         },
     ]
 

@@ -9,9 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from golden.checks import require_int
 from hw.timing.handshake import Sink, Source
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
     import numpy.typing as npt
 
@@ -52,9 +55,22 @@ def reciprocal_latency_cycles(fmt: FloatFormat) -> int:
     return reciprocal_interval_cycles(fmt) + 1
 
 
-def interval_cycles(params: FinishParams) -> int:
-    """Cycles an operation takes, sustained: ``max(beats, 14)``; the next reciprocal is made meanwhile."""
-    return max(params.beats, reciprocal_interval_cycles(params.state_format))
+def interval_cycles(params: FinishParams, beats: int | None = None) -> int:
+    """Cycles an operation takes, sustained: ``max(beats, 14)``; the next reciprocal is made meanwhile.
+
+    Parameters
+    ----------
+    params : FinishParams
+    beats : int, optional
+        Beats of its body, 1 of an empty operation; None is the most, ``params.beats``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``beats`` is not an integer from 1 to ``params.beats``.
+    """
+    beats = _checked(params, params.beats if beats is None else beats)
+    return max(beats, reciprocal_interval_cycles(params.state_format))
 
 
 def latency_cycles(params: FinishParams) -> int:
@@ -62,28 +78,33 @@ def latency_cycles(params: FinishParams) -> int:
     return reciprocal_latency_cycles(params.state_format) + _BEAT_STAGES
 
 
-def cycles(params: FinishParams, operations: int) -> int:
+def cycles(params: FinishParams, beats: Sequence[int]) -> int:
     """Return the cycles from the transfer of the first head to that of the last output beat, both included.
 
-    ``latency + (operations - 1) * interval + beats``, and 0 of no operations: heads and bodies offered as fast as they
-    are accepted, outputs taken at once. An empty operation takes as long as any other.
+    ``latency + interval of every operation but the last + beats of the last``, and 0 of no operations: heads and bodies
+    offered as fast as they are accepted, outputs taken at once.
 
     Parameters
     ----------
     params : FinishParams
-    operations : int
-        Operations that follow one another.
+    beats : sequence of int
+        Beats of the body in each of the operations that follow one another, 1 of an empty one.
 
     Raises
     ------
-    ValueError
-        If ``operations`` is negative.
+    TypeError, ValueError
+        If an entry of ``beats`` is not an integer from 1 to ``params.beats``.
     """
-    if operations < 0:
-        raise ValueError(f"operations must be at least 0, not {operations!r}")
-    if operations == 0:
+    intervals = [interval_cycles(params, count) for count in beats]
+    if not intervals:
         return 0
-    return latency_cycles(params) + (operations - 1) * interval_cycles(params) + params.beats
+    return latency_cycles(params) + sum(intervals[:-1]) + beats[-1]
+
+
+def _checked(params: FinishParams, beats: int) -> int:
+    """Return ``beats``; raise unless it is a number of beats that an operation has."""
+    require_int("beats", beats, 1, params.beats)
+    return beats
 
 
 @dataclass(frozen=True)
@@ -99,6 +120,7 @@ class Prediction:
 def predict(
     params: FinishParams,
     empty: npt.NDArray[np.bool_],
+    beats: Sequence[int] | None = None,
     *,
     head: StreamTrace | None = None,
     body: StreamTrace | None = None,
@@ -111,6 +133,8 @@ def predict(
     params : FinishParams
     empty : ndarray of bool, shape (operations,)
         Which operations have no body.
+    beats : sequence of int, optional
+        Beats of the body in each operation; not looked at where it is empty. None is ``params.beats`` in all of them.
     head, body : StreamTrace, optional
         Recorded handshakes of the inputs; only the cycles in which items were first offered are used. None is a
         sender that offers an item in every cycle.
@@ -123,8 +147,9 @@ def predict(
 
     Raises
     ------
-    ValueError
-        If ``empty`` has another shape, or a trace ends before the operations do.
+    TypeError, ValueError
+        If ``empty`` has another shape, ``beats`` another length or an entry that is not an integer from 1 to
+        ``params.beats``, or a trace ends before the operations do.
 
     Notes
     -----
@@ -138,12 +163,15 @@ def predict(
     """
     if empty.ndim != 1:
         raise ValueError(f"empty must be of shape (operations,), not {empty.shape}")
+    beats = [params.beats] * len(empty) if beats is None else [_checked(params, count) for count in beats]
+    if len(beats) != len(empty):
+        raise ValueError(f"beats must have an entry for each of {len(empty)} operations, not {len(beats)}")
     heads, bodies, outputs = Source(head), Source(body), Sink(output)
     reciprocal = reciprocal_interval_cycles(params.state_format)
     handed = beat = left = 0
-    for no_body in empty:
+    for no_body, count in zip(empty, beats, strict=True):
         handed = max(heads.take(handed) + reciprocal, beat)
-        for _ in range(params.beats):
+        for _ in range(1 if no_body else count):
             ready = max(handed + 1, beat + 1, left)
             beat = ready if no_body else bodies.take(ready)
             left = outputs.put(beat + 1)

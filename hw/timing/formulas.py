@@ -13,6 +13,7 @@ from typing import Any
 from golden.exp import ExpSpec, PolynomialSpec
 from hw.params import FinishParams, ProcessingParams, ReductionParams
 from hw.timing import finish, processing, reduction
+from hw.timing.operation import OperationSizes
 
 __all__ = ["Formula", "interval_formula", "latency_formula"]
 
@@ -106,15 +107,15 @@ def _(params: ReductionParams) -> Formula:
     variables = {
         "num_sources": "states an operation merges",
         "exp_latency": "latency of the exponential unit in cycles",
-        "interval": "cycles a partial takes",
+        "beats": "beats of each body, head_dim / lanes",
     }
     values = {
         "num_sources": params.num_sources,
         "exp_latency": params.exp.latency_cycles,
-        "interval": reduction.interval_cycles(params),
+        "beats": params.beats,
     }
     return Formula(
-        formula="6" if alone else "max(3, exp_latency + 6 - interval) + (num_sources - 1) * interval + 3",
+        formula="6" if alone else "max(3, exp_latency + 6 - beats) + (num_sources - 1) * beats + 3",
         variables={} if alone else variables,
         values={} if alone else values,
         cycles=reduction.latency_cycles(params),
@@ -175,8 +176,8 @@ _EXAMPLE_TOKENS = 2048
 
 def _processing_values(params: ProcessingParams) -> tuple[dict[str, str], dict[str, int]]:
     variables = {
-        "num_tokens": "tokens of the operation, at least 1",
-        "head_dim": "elements of q, k and v",
+        "num_tokens": "tokens of the operation, at least 1, none of them dropped",
+        "head_dim": "elements of q, k and v, at least two beats",
         "lanes": "elements a beat",
         "exposed": "cycles in which values wait for exponentials, hw.timing.processing.exposed_cycles",
     }
@@ -184,7 +185,7 @@ def _processing_values(params: ProcessingParams) -> tuple[dict[str, str], dict[s
         "num_tokens": _EXAMPLE_TOKENS,
         "head_dim": params.head_dim,
         "lanes": params.lanes,
-        "exposed": processing.exposed_cycles(params, _EXAMPLE_TOKENS),
+        "exposed": processing.exposed_cycles(params, OperationSizes.of(params, _EXAMPLE_TOKENS)),
     }
     return variables, values
 
@@ -196,7 +197,7 @@ def _(params: ProcessingParams) -> Formula:
         formula="2 * num_tokens * ceil(head_dim / lanes) + exposed + tree_levels + 3",
         variables={**variables, "tree_levels": "levels of the adder tree, log2(lanes)"},
         values={**values, "tree_levels": params.lanes.bit_length() - 1},
-        cycles=processing.cycles(params, _EXAMPLE_TOKENS).total - (params.beats - 1),
+        cycles=processing.cycles(params, OperationSizes.of(params, _EXAMPLE_TOKENS)).total - (params.beats - 1),
     )
 
 
@@ -207,5 +208,5 @@ def _(params: ProcessingParams) -> Formula:
         formula="2 * num_tokens * ceil(head_dim / lanes) + exposed",
         variables=variables,
         values=values,
-        cycles=processing.cycles(params, _EXAMPLE_TOKENS).interval,
+        cycles=processing.cycles(params, OperationSizes.of(params, _EXAMPLE_TOKENS)).interval,
     )

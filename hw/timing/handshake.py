@@ -27,8 +27,8 @@ class Source:
         self._offered = None if trace is None else trace.presented
         self._taken: list[int] = []
 
-    def take(self, ready: int) -> int:
-        """Return the cycle in which the next item is transferred, the unit being ready for it from ``ready`` on.
+    def next_offer(self) -> int:
+        """Return the first cycle in which the next item is offered, its predecessor being gone.
 
         Raises
         ------
@@ -41,7 +41,17 @@ class Source:
             if index >= self._offered.size:
                 raise ValueError(f"trace must hold more than {index} transfers")
             offered = int(self._offered[index])
-        self._taken.append(max(offered, ready, self._taken[-1] + 1 if self._taken else 0))
+        return max(offered, self._taken[-1] + 1 if self._taken else 0)
+
+    def take(self, ready: int) -> int:
+        """Return the cycle in which the next item is transferred, the unit being ready for it from ``ready`` on.
+
+        Raises
+        ------
+        ValueError
+            If the trace has no further item.
+        """
+        self._taken.append(max(self.next_offer(), ready))
         return self._taken[-1]
 
     @property

@@ -31,14 +31,14 @@ def kv_order(tile_tokens: int, num_tokens: int) -> Iterator[Tile]:
     """Yield the order of the kv stream of one operation: K0, K1, V0, K2, V1, ..., K_last, V_(last-1), V_last.
 
     The keys of a tile run one tile ahead of its values, so that the exponentials of a tile have the
-    time in which the next tile's keys are read. Every token has ``head_dim / lanes`` beats.
+    time in which the next tile's keys are read. Every token has the ``beats`` of its operation.
 
     Parameters
     ----------
     tile_tokens : int
         Tokens T of a tile; the last tile holds the rest.
     num_tokens : int
-        Tokens of the operation; with 0 nothing is read.
+        Tokens of the walk, those that a unit drops included; with 0 nothing is read.
 
     Raises
     ------

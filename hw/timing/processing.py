@@ -1,8 +1,7 @@
-"""Order, latency, interval and cycles of :class:`hw.units.processing.ProcessingUnit`.
+"""Latency, interval and cycles of :class:`hw.units.processing.ProcessingUnit`.
 
-Everything here equals the RTL to the cycle: the closed form of :func:`cycles` without stalls, the
-recurrence of :func:`predict` with any stalls on any stream (``tests/hw/test_processing.py``,
-``tests/rtl/test_processing.py``).
+The closed form equals the RTL to the cycle, without stalls; :func:`hw.timing.processing_prediction.predict` does with
+any (``tests/hw/test_processing.py``, ``tests/rtl/test_processing.py``).
 """
 
 from __future__ import annotations
@@ -10,28 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hw.timing.handshake import Sink, Source
-from hw.timing.kv_order import Tile, kv_order, kv_vectors
-
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy as np
-    import numpy.typing as npt
-
     from hw.params import ProcessingParams
-    from hw.timing.trace import StreamTrace
+    from hw.timing.operation import OperationSizes
 
 __all__ = [
     "OperationCycles",
-    "Prediction",
-    "Tile",
     "cycles",
     "drain_cycles",
     "exposed_cycles",
-    "kv_order",
-    "kv_vectors",
-    "predict",
     "score_cycles",
     "weight_cycles",
 ]
@@ -45,9 +31,10 @@ def _levels(params: ProcessingParams) -> int:
 def score_cycles(params: ProcessingParams) -> int:
     """Cycles from the last K beat of a tile to the issue of its first exponential.
 
-    One for each of: input register, multiply, every level of the tree, accumulate, scale, maximum.
+    One for each of: input register, multiply, every level of the tree over the lanes, accumulate, every
+    level of the tree over the slices, scale, maximum.
     """
-    return _levels(params) + 5
+    return _levels(params) + params.slice_levels + 5
 
 
 def weight_cycles(params: ProcessingParams) -> int:
@@ -58,53 +45,84 @@ def weight_cycles(params: ProcessingParams) -> int:
     return 3 + params.exp.latency_cycles + 1
 
 
-def drain_cycles(params: ProcessingParams) -> int:
-    """Cycles from the last kv beat of an operation to its last body beat.
+def drain_cycles(params: ProcessingParams, sizes: OperationSizes) -> int:
+    """Cycles from the last V beat of an operation that is not dropped to its last body beat.
 
     Input register, multiply, all levels and the last adder, then one beat of o a cycle through the
     output register.
     """
-    return _levels(params) + 3 + params.beats
+    return _levels(params) + 3 + sizes.beats
 
 
-def exposed_cycles(params: ProcessingParams, num_tokens: int) -> int:
-    """Cycles in which an unstalled operation's V beats wait for exponentials, in closed form.
+def exposed_cycles(params: ProcessingParams, sizes: OperationSizes) -> int:
+    """Cycles in which the kv stream of an unstalled operation waits, in closed form.
 
     Parameters
     ----------
     params : ProcessingParams
-    num_tokens : int
-        Tokens of the operation, any number.
+    sizes : OperationSizes
 
     Notes
     -----
     Let D = ``score_cycles + weight_cycles`` (last K beat of a tile -> first V beat, one more behind an
-    alpha), F = T * beats the beats of a full tile, C those of the last one. One tile waits D - 1. Else
-    the first tile waits ``max(0, D - 1 - (beats of K1))``, and a tile j behind it
-    ``max(0, D - (beats of V(j-1) and K(j+1)) - wait(j-1))``: with D > 2F, that is with tiles too small
-    to hide an exponential at all, the waits of the middle tiles alternate between 0 and D - 2F.
+    alpha), K(j) and V(j) the cycles in which the beats of tile j are taken, H(j) those of them, at the end
+    of K(j), that are dropped; without a tile j they are 0. The first tile waits
+    ``max(0, D - 1 - H(0) - K(1))`` for its weights, and a tile j behind it
+    ``max(0, D - H(j) - V(j-1) - K(j+1) - wait(j-1))``: with D > V + K, that is with tiles too small to hide
+    an exponential at all, the waits of the middle tiles alternate between 0 and D - V - K. Tiles without a
+    token that counts wait for nothing.
+
+    A token of one beat comes every second cycle: ``V(j) = 2 * tokens - 1``, of which ``tokens - 1`` are
+    idle, and one more where V follows V.
     """
-    if num_tokens <= 0:
-        return 0
+    return _waits(params, sizes)[0]
+
+
+def _waits(params: ProcessingParams, sizes: OperationSizes) -> tuple[int, bool]:
+    """Return the exposed cycles, and whether the last tile's values waited for their weights to the end."""
+    if not sizes.num_tokens:
+        return 0, False
+    beats, tile_tokens, tiles = sizes.beats, sizes.tile_tokens, sizes.live_tiles
     delay = score_cycles(params) + weight_cycles(params)
-    tiles = -(-num_tokens // params.tile_tokens)
-    full = params.tile_tokens * params.beats
-    count = num_tokens - (tiles - 1) * params.tile_tokens
-    short = count * params.beats
-    if tiles == 1:
-        return delay - 1
-    if tiles == 2:
-        first = max(0, delay - 1 - short)
-        # The scores of a short tile can be there before the exponentials of the full one have all been issued.
-        late = max(params.tile_tokens - short, 0)
-        return first + max(0, late + delay - full - first)
-    first = max(0, delay - 1 - full)
-    middle, pairs = tiles - 3, (tiles - 3) // 2
-    step = max(0, delay - 2 * full)
-    before = first if middle == 0 else (0 if middle % 2 else step)
-    penultimate = max(0, delay - full - short - before)
-    last = max(0, delay - full - penultimate)
-    return first + pairs * step + penultimate + last
+    paced = beats == 1
+    full_keys = tile_tokens * beats
+    full_values = 2 * tile_tokens - 1 if paced else full_keys
+    count = sizes.num_tokens - (tiles - 1) * tile_tokens
+
+    def keys(tile: int) -> int:
+        return max(0, min(tile_tokens, sizes.walk_tokens - tile * tile_tokens)) * beats
+
+    hidden = keys(tiles - 1) - count * beats
+    slack = delay - 1 - (hidden if tiles == 1 else 0) - keys(1)
+    wait = max(0, slack)
+    idle = sizes.num_tokens - tiles if paced else 0
+    total = wait + idle
+
+    # Tiles between the first and the last two are alike: their waits alternate.
+    middle = max(0, tiles - 3)
+    spare = delay - full_values - full_keys
+    total += middle // 2 * max(0, spare)
+    if middle % 2:
+        wait = max(0, spare - wait)
+        total += wait
+    elif middle:
+        wait = max(0, spare - max(0, spare - wait))
+    for tile in range(max(1, tiles - 2), tiles):
+        last = tile == tiles - 1
+        # The scores of a short second tile can be there before the exponentials of the first have all been issued.
+        late = max(0, tile_tokens - count * beats) if tile == 1 and last else 0
+        slack = late + delay - (hidden if last else 0) - full_values - keys(tile + 1) - wait
+        least = int(paced and not keys(tile + 1))
+        wait = max(least, slack)
+        slack -= least
+        total += wait
+    return total, slack >= 0
+
+
+def _tail_beats(sizes: OperationSizes) -> int:
+    """Beats, all dropped, behind the last V beat that counts."""
+    keys = max(0, sizes.walk_tokens - (sizes.live_tiles + 1) * sizes.tile_tokens)
+    return (sizes.walk_tokens - sizes.num_tokens + keys) * sizes.beats
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,9 +134,11 @@ class OperationCycles:
     kv_beats : int
         Beats of the kv stream, one a cycle.
     exposed : int
-        Cycles in which V beats wait for exponentials.
+        Cycles in which V beats wait for exponentials, or for each other where a token has one beat.
+    tail : int
+        Beats, all dropped, behind the last V beat that counts; all beats where none does.
     drain : int
-        Cycles from the last kv beat to the last body beat; 0 if there is none.
+        Cycles from the last V beat that counts to the last body beat; 0 if there is none.
     interval : int
         Cycles from the first kv beat of this operation to that of the next in back-to-back operation.
     total : int
@@ -127,157 +147,54 @@ class OperationCycles:
 
     kv_beats: int
     exposed: int
+    tail: int
     drain: int
     interval: int
     total: int
 
 
-def cycles(params: ProcessingParams, num_tokens: int) -> OperationCycles:
-    """Return the cycles of an operation of ``num_tokens`` tokens, in closed form.
+def cycles(params: ProcessingParams, sizes: OperationSizes) -> OperationCycles:
+    """Return the cycles of an operation, in closed form.
 
-    With commands and queries offered in time, kv beats offered in every cycle and head and body taken at
-    once::
+    With commands and queries offered in time, kv beats offered in every cycle, head and body taken at
+    once, and no more beats a token in the next operation::
 
-        interval = 2 * num_tokens * beats + exposed         num_tokens >= 1
-        total    = interval - 1 + drain
+        interval = 2 * walk_tokens * beats + exposed        (walk_tokens >= 1)
+        total    = interval - 1 - tail + drain              (num_tokens >= 1)
 
-    An empty operation reads no kv beat; it holds the unit for ``beats + 1`` cycles, in which the next
-    query is loaded, and its total is 0.
+    The interval is a cycle longer where the last V beat of tokens of one beat takes its weight in the very
+    cycle in which it is there: the head leaves a cycle later, and the next operation starts behind it.
+
+    An operation without a walk reads no kv beat; it holds the unit for ``beats + 1`` cycles, in which the
+    next query is loaded. The total of one without tokens is 0.
 
     Parameters
     ----------
     params : ProcessingParams
-    num_tokens : int
-        Tokens of the operation, 0 or more.
+    sizes : OperationSizes
 
     Raises
     ------
     ValueError
-        If ``num_tokens`` is negative or does not fit the command.
+        If a size is beyond the unit's.
     """
-    limit = (1 << params.token_bits) - 1
-    if not 0 <= num_tokens <= limit:
-        raise ValueError(f"num_tokens must be from 0 to {limit}, not {num_tokens!r}")
-    if num_tokens == 0:
-        return OperationCycles(kv_beats=0, exposed=0, drain=0, interval=params.beats + 1, total=0)
-    kv_beats = 2 * num_tokens * params.beats
-    exposed = exposed_cycles(params, num_tokens)
-    drain = drain_cycles(params)
-    interval = kv_beats + exposed
+    sizes.require_within(params)
+    if sizes.walk_tokens == 0:
+        return OperationCycles(kv_beats=0, exposed=0, tail=0, drain=0, interval=sizes.beats + 1, total=0)
+    if sizes.num_tokens == 0:
+        beats = sizes.kv_beats
+        return OperationCycles(kv_beats=beats, exposed=0, tail=beats, drain=0, interval=beats, total=0)
+    exposed, tight = _waits(params, sizes)
+    tail = _tail_beats(sizes)
+    span = sizes.kv_beats + exposed
+    drain = drain_cycles(params, sizes)
+    alone = sizes.num_tokens % sizes.tile_tokens == 1 or sizes.tile_tokens == 1
+    behind_head = int(sizes.beats == 1 and alone and tight and tail == 0)
     return OperationCycles(
-        kv_beats=kv_beats, exposed=exposed, drain=drain, interval=interval, total=interval - 1 + drain
+        kv_beats=sizes.kv_beats,
+        exposed=exposed,
+        tail=tail,
+        drain=drain,
+        interval=span + behind_head,
+        total=span - 1 - tail + drain,
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Prediction:
-    """Cycles of every transfer, and of every first offer of an output item, counted from the end of reset."""
-
-    command: npt.NDArray[np.int64]
-    query: npt.NDArray[np.int64]
-    kv: npt.NDArray[np.int64]
-    head_presented: npt.NDArray[np.int64]
-    head: npt.NDArray[np.int64]
-    body_presented: npt.NDArray[np.int64]
-    body: npt.NDArray[np.int64]
-
-
-def predict(
-    params: ProcessingParams,
-    operations: Sequence[int],
-    *,
-    command: StreamTrace | None = None,
-    query: StreamTrace | None = None,
-    kv: StreamTrace | None = None,
-    head: StreamTrace | None = None,
-    body: StreamTrace | None = None,
-) -> Prediction:
-    """Predict every transfer of a run from what its environment did.
-
-    Parameters
-    ----------
-    params : ProcessingParams
-    operations : sequence of int
-        Tokens of each operation, in order.
-    command, query, kv : StreamTrace, optional
-        Recorded handshakes of the inputs; only the cycles in which items were first offered are used.
-        None is a sender that offers an item in every cycle.
-    head, body : StreamTrace, optional
-        Recorded handshakes of the outputs; only ``ready`` is used. None is a receiver that never stalls.
-
-    Returns
-    -------
-    Prediction
-
-    Raises
-    ------
-    ValueError
-        If a trace ends before the operations do.
-    """
-    unit = _Unit(params, Source(command), Source(query), Source(kv), Sink(head), Sink(body))
-    for num_tokens in operations:
-        unit.run(num_tokens)
-    return Prediction(
-        command=unit.command.transfers,
-        query=unit.query.transfers,
-        kv=unit.kv.transfers,
-        head_presented=unit.head.offers,
-        head=unit.head.transfers,
-        body_presented=unit.body.offers,
-        body=unit.body.transfers,
-    )
-
-
-class _Unit:
-    """The recurrence: what each operation waits for. ``…_free`` is the first cycle in which a part is free again."""
-
-    def __init__(
-        self, params: ProcessingParams, command: Source, query: Source, kv: Source, head: Sink, body: Sink
-    ) -> None:
-        self.params = params
-        self.command, self.query, self.kv, self.head, self.body = command, query, kv, head, body
-        self.command_free = 0
-        self.query_free = 0
-        self.front_free = 0
-        self.head_free = 0
-        self.body_free = 0
-        self.issue_free = 0
-
-    def run(self, num_tokens: int) -> None:
-        """Advance over one operation."""
-        params = self.params
-        commanded = self.command.take(self.command_free)
-        queried = max([self.query.take(self.query_free) for _ in range(params.beats)])
-        start = max(commanded + 1, queried + 1, self.front_free, self.head_free)
-        self.command_free = start + 1
-        if num_tokens == 0:
-            self.query_free = self.front_free = start + 1
-            self.head_free = self.head.put(start + 1) + 1
-            return
-        weights: list[int] = []
-        last_kv = start
-        for tile in kv_order(params.tile_tokens, num_tokens):
-            if tile.kind == "k":
-                for _ in range(tile.tokens * params.beats):
-                    last_kv = self.kv.take(start + 1)
-                weights += self._issue(tile, last_kv)
-                self.query_free = last_kv + 1
-                continue
-            for token in range(tile.start, tile.start + tile.tokens):
-                for _ in range(params.beats):
-                    last_kv = self.kv.take(max(weights[token], self.body_free))
-        # An operation may start in the very cycle in which the last one's last V beat comes.
-        self.front_free = last_kv
-        self.head_free = self.head.put(weights[-1]) + 1
-        written = last_kv + drain_cycles(params) - params.beats
-        for _ in range(params.beats):
-            written = self.body.put(written) + 1
-        self.body_free = written
-
-    def _issue(self, tile: Tile, last_key: int) -> list[int]:
-        """Return the first cycle in which each token's weight may be used."""
-        issue = max(last_key + score_cycles(self.params), self.issue_free)
-        if tile.number:
-            issue += 1  # alpha goes first
-        self.issue_free = issue + tile.tokens
-        return [issue + token + weight_cycles(self.params) for token in range(tile.tokens)]

@@ -1,8 +1,8 @@
 """Latency, interval and cycles of :class:`hw.units.reduction.ReductionUnit`.
 
 Everything here equals the RTL to the cycle: the closed form of :func:`cycles` without stalls, the recurrence of
-:func:`predict` with any stalls on any stream and any pattern of empty states (``tests/hw/test_reduction.py``,
-``tests/rtl/test_reduction.py``).
+:func:`predict` with any stalls on any stream, any pattern of empty states and any sequence of head dimensions
+(``tests/hw/test_reduction.py``, ``tests/rtl/test_reduction.py``).
 """
 
 from __future__ import annotations
@@ -10,100 +10,126 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from golden.checks import require_int
 from hw.timing.handshake import Sink, Source
+from hw.timing.reduction_recurrence import MIN_BEATS, Recurrence, weight_cycles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
     import numpy.typing as npt
 
     from hw.params import ReductionParams
     from hw.timing.trace import StreamTrace
 
 __all__ = [
-    "PLAN_DEPTH",
     "Prediction",
     "cycles",
     "fill_cycles",
     "interval_cycles",
     "latency_cycles",
     "predict",
-    "weight_cycles",
-    "weight_queue_depth",
 ]
 
-PLAN_DEPTH = 2
-"""Partials whose weight is known and whose body still comes: the one at work and the one behind it."""
-
-_OPERAND_STAGES = 3  # pair of maxima, their difference, the difference in fp16
 _BODY_STAGES = 3  # fetched beat, product, output
 
 
-def weight_cycles(params: ReductionParams) -> int:
-    """Cycles from the transfer of a head to the one in which its weight is used for l: operand, exponential, queue."""
-    return _OPERAND_STAGES + params.exp.latency_cycles + 1
-
-
-def weight_queue_depth(params: ReductionParams) -> int:
-    """Heads that may be ahead of their weights, so that exponentials never hold up the bodies.
-
-    A head enters in the cycle after the one ``depth`` partials before it has left, its weight is there
-    :func:`weight_cycles` later, and meanwhile ``depth`` partials of ``beats`` beats go by: ``depth * beats`` must be
-    at least ``weight_cycles + 1``. A head also waits for the next one, which tells it whether it is the
-    operation's last: hence at least 2.
-    """
-    return max(2, -(-(weight_cycles(params) + 1) // params.beats))
-
-
-def interval_cycles(params: ReductionParams) -> int:
-    """Cycles a contributing partial takes, sustained: ``max(beats, ceil(exp interval / num_exp))``.
-
-    ``num_exp`` is chosen so that this is ``beats``. An empty partial takes one cycle of the heads alone.
-    """
-    return max(params.beats, -(-params.exp.interval_cycles // params.num_exp))
-
-
-def fill_cycles(params: ReductionParams) -> int:
-    """Cycles by which the first operation's bodies come later than if its weights were there: until beat 0, at least.
-
-    The first partial starts 3 cycles after its head; with more than one source the second one waits for the first
-    exponential, unless that is hidden under the beats of the first.
-    """
-    first_body = 3
-    if params.num_sources == 1:
-        return first_body
-    second_body = 1 + weight_cycles(params) + 1
-    return max(first_body, second_body - interval_cycles(params))
-
-
-def latency_cycles(params: ReductionParams) -> int:
-    """Cycles from the transfer of an operation's first head to its first merged beat, nothing stalled, none empty."""
-    return fill_cycles(params) + (params.num_sources - 1) * interval_cycles(params) + _BODY_STAGES
-
-
-def cycles(params: ReductionParams, operations: int) -> int:
-    """Return the cycles from the transfer of the first head to that of the last merged beat, both included.
-
-    ``fill + operations * num_sources * interval + 3``, and 0 of no operations; heads and bodies offered as fast as
-    they are accepted, results taken at once, no state empty.
+def interval_cycles(params: ReductionParams, beats: int | None = None) -> int:
+    """Cycles a contributing partial takes at most, sustained: ``max(beats, ceil(exp interval / num_exp))``.
 
     Parameters
     ----------
     params : ReductionParams
-    operations : int
-        Operations that follow one another.
+    beats : int, optional
+        Beats of each body; None is the most, ``params.beats``, at which this is ``beats``.
 
     Raises
     ------
-    ValueError
-        If ``operations`` is negative.
+    TypeError, ValueError
+        If ``beats`` is not an integer from 2 to ``params.beats``.
+
+    Notes
+    -----
+    Where the second term is the larger, an operation takes ``max(num_sources * beats, (num_sources - 1) * exp interval
+    / num_exp)`` cycles in the long run, which is less: its first partial needs no exponential. An empty partial takes
+    one cycle of the heads alone.
     """
-    if operations < 0:
-        raise ValueError(f"operations must be at least 0, not {operations!r}")
-    if operations == 0:
+    beats = _checked(params, params.beats if beats is None else beats)
+    return max(beats, -(-params.exp.interval_cycles // params.num_exp))
+
+
+def fill_cycles(params: ReductionParams, beats: int | None = None) -> int:
+    """Cycles from the first head to the first beat, and those that the second partial waits for the first exponential.
+
+    The first partial starts 3 cycles after its head; with more than one source the second one waits for the first
+    exponential, unless that is hidden under the ``beats`` of the first (None: ``params.beats``).
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``beats`` is not an integer from 2 to ``params.beats``.
+    """
+    beats = _checked(params, params.beats if beats is None else beats)
+    first_body = 3
+    if params.num_sources == 1:
+        return first_body
+    second_body = 1 + weight_cycles(params) + 1
+    return max(first_body, second_body - beats)
+
+
+def latency_cycles(params: ReductionParams, beats: int | None = None) -> int:
+    """Cycles from an operation's first head to its first merged beat, nothing stalled, none empty, none before it.
+
+    ``fill + (num_sources - 1) * beats + 3`` where the exponentials keep up with bodies of ``beats`` beats (None:
+    ``params.beats``), else by the recurrence.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``beats`` is not an integer from 2 to ``params.beats``.
+    """
+    beats = _checked(params, params.beats if beats is None else beats)
+    return cycles(params, [beats]) - beats
+
+
+def cycles(params: ReductionParams, beats: Sequence[int]) -> int:
+    """Return the cycles from the transfer of the first head to that of the last merged beat, both included.
+
+    ``fill + num_sources * sum(beats) + 3``, with the fill of the first operation, and 0 of no operations; heads and
+    bodies offered as fast as they are accepted, results taken at once, no state empty.
+
+    Parameters
+    ----------
+    params : ReductionParams
+    beats : sequence of int
+        Beats of a body in each of the operations that follow one another.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an entry of ``beats`` is not an integer from 2 to ``params.beats``.
+
+    Notes
+    -----
+    The closed form holds where the exponentials keep up: exp interval at most ``num_exp * beats`` in every operation,
+    as it always is with an exponential of interval 1. Elsewhere the number is that of :func:`predict`.
+    """
+    for count in beats:
+        _checked(params, count)
+    if not beats:
         return 0
-    return fill_cycles(params) + operations * params.num_sources * interval_cycles(params) + _BODY_STAGES
+    if params.num_sources > 1 and params.exp.interval_cycles > params.num_exp * min(beats):
+        empty = np.zeros((len(beats), params.num_sources), np.bool_)
+        return int(predict(params, empty, beats).body_o[-1]) + 1
+    return fill_cycles(params, beats[0]) + params.num_sources * sum(beats) + _BODY_STAGES
+
+
+def _checked(params: ReductionParams, beats: int) -> int:
+    """Return ``beats``; raise unless it is a number of beats that the unit merges."""
+    require_int("beats", beats, MIN_BEATS, params.beats)
+    return beats
 
 
 @dataclass(frozen=True)
@@ -131,6 +157,7 @@ class Prediction:
 def predict(
     params: ReductionParams,
     empty: npt.NDArray[np.bool_],
+    beats: Sequence[int] | None = None,
     *,
     head_i: Sequence[StreamTrace] | None = None,
     body_i: Sequence[StreamTrace] | None = None,
@@ -144,6 +171,8 @@ def predict(
     params : ReductionParams
     empty : ndarray of bool, shape (operations, num_sources)
         Which states are empty.
+    beats : sequence of int, optional
+        Beats of a body in each operation, whether it has one or not; None is ``params.beats`` in all of them.
     head_i, body_i : sequence of StreamTrace, optional
         Recorded handshakes of each source; only the cycles in which items were first offered are used. None is a
         source that offers an item in every cycle.
@@ -156,8 +185,9 @@ def predict(
 
     Raises
     ------
-    ValueError
-        If ``empty`` has another shape, or a trace ends before the operations do.
+    TypeError, ValueError
+        If ``empty`` has another shape, ``beats`` another length or an entry that is not an integer from 2 to
+        ``params.beats``, or a trace ends before the operations do.
 
     Notes
     -----
@@ -177,16 +207,19 @@ def predict(
     """
     if empty.ndim != 2 or empty.shape[1] != params.num_sources:
         raise ValueError(f"empty must be of shape (operations, {params.num_sources}), not {empty.shape}")
+    beats = [params.beats] * len(empty) if beats is None else [_checked(params, count) for count in beats]
+    if len(beats) != len(empty):
+        raise ValueError(f"beats must have an entry for each of {len(empty)} operations, not {len(beats)}")
     sources = range(params.num_sources)
-    unit = _Unit(
+    unit = Recurrence(
         params,
         heads=[Source(head_i[j] if head_i else None) for j in sources],
         bodies=[Source(body_i[j] if body_i else None) for j in sources],
         head_o=Sink(head_o),
         body_o=Sink(body_o),
     )
-    for row in empty:
-        unit.run(row)
+    for row, count in zip(empty, beats, strict=True):
+        unit.run(row, count)
     unit.settle()
     return Prediction(
         tuple(source.transfers for source in unit.heads),
@@ -196,84 +229,3 @@ def predict(
         unit.body_o.transfers,
         unit.body_o.offers,
     )
-
-
-@dataclass
-class _Entry:
-    """One entry of the queue: its source (None of an all-empty operation), when it and its weight are there."""
-
-    source: int | None
-    head: int
-    last: bool = False
-    known: int = 0
-    weight: int = 0
-
-
-class _Unit:
-    """The recurrence. Entries are run through sums and bodies as soon as it is known when they enter the queue."""
-
-    def __init__(
-        self, params: ReductionParams, heads: list[Source], bodies: list[Source], head_o: Sink, body_o: Sink
-    ) -> None:
-        self.params = params
-        self.heads, self.bodies, self.head_o, self.body_o = heads, bodies, head_o, body_o
-        self.depth = weight_queue_depth(params)
-        self.head = -1
-        self.pair_left = self.difference_left = 0
-        self.issued: list[int] = []
-        self.pending: _Entry | None = None
-        self.entries = 0
-        self.popped: list[int] = []
-        self.summed = -1
-        self.ended: list[int] = []
-        self.beat = -1
-        self.fetched = self.left = 0
-
-    def run(self, empty: npt.NDArray[np.bool_]) -> None:
-        """Take the heads of one operation."""
-        some = False
-        for source in range(self.params.num_sources):
-            final = source == self.params.num_sources - 1
-            if self.pending is not None and self.pending.last:
-                self.settle()
-            room = self.popped[self.entries - self.depth] + 1 if self.entries >= self.depth else 0
-            self.head = self.heads[source].take(max(self.head + 1, room, self.pair_left))
-            contributes = not empty[source]
-            if self.pending is not None and (contributes or final):
-                self._know(self.pending, self.head, last=not contributes)
-            if contributes or (final and not some):
-                self.pending = _Entry(source if contributes else None, self.head, last=final)
-                self.entries += 1
-                if contributes and some:
-                    self.pending.weight = self._exponential(self.head)
-            some = some or contributes
-
-    def settle(self) -> None:
-        """Pass on the entry that is its operation's last; it needs no further head."""
-        if self.pending is not None:
-            self._know(self.pending, self.pending.head + 1, last=True)
-
-    def _exponential(self, head: int) -> int:
-        """Return the first cycle in which the weight of a head may be used."""
-        params = self.params
-        free = self.issued[-params.num_exp] + params.exp.interval_cycles if len(self.issued) >= params.num_exp else 0
-        before = self.issued[-1] if self.issued else 0
-        self.pair_left = max(head + 1, self.difference_left)
-        self.difference_left = max(self.pair_left + 1, before)
-        self.issued.append(max(self.difference_left + 1, free))
-        return self.issued[-1] + params.exp.latency_cycles + 1
-
-    def _know(self, entry: _Entry, known: int, *, last: bool) -> None:
-        """Run an entry to its end."""
-        self.pending = None
-        room = self.ended[-PLAN_DEPTH] + 1 if len(self.ended) >= PLAN_DEPTH else 0
-        popped = max(known + 1, entry.weight, self.summed + 1, room)
-        self.popped.append(popped)
-        self.summed = self.head_o.put(popped + 1) if last else popped + 1
-        if entry.source is None:
-            return
-        for _ in range(self.params.beats):
-            self.beat = self.bodies[entry.source].take(max(popped + 1, self.beat + 1, self.fetched))
-            self.fetched = max(self.beat + 1, self.left)
-            self.left = self.body_o.put(self.fetched + 1) if last else self.fetched + 1
-        self.ended.append(self.beat)

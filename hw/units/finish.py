@@ -20,15 +20,16 @@ class FinishUnit(wiring.Component):
     Overview
     --------
     ``output = o / l``, as ``r = 1 / l`` once an operation and ``o_i * r`` for each element: one reciprocal, then
-    ``beats`` times ``lanes`` multiplications. An operation that is empty, or whose l is zero of either sign, gives
-    zeros, flagged ``empty``.
+    ``lanes`` multiplications a beat. An operation that is empty, or whose l is zero of either sign, gives zeros,
+    flagged ``empty``.
 
     Protocol
     --------
-    Plain ready/valid streams; nothing is configured at run time. In: one transfer on ``head`` and, unless it is
-    ``empty``, ``beats`` transfers on ``body``; heads may run ahead of bodies. Out: always ``beats`` transfers an
-    operation, ``last`` on the final one, each with the operation's id and flags. ``output`` is registered;
-    ``head.ready`` and ``body.ready`` follow ``output.ready`` combinationally, no valid depends on a ready.
+    Plain ready/valid streams. In: one transfer on ``head`` and, unless it is ``empty``, transfers on ``body`` up to
+    and with one marked ``last``: any number of beats, another one in each operation; heads may run ahead of bodies.
+    Out: a beat for each beat of the body, ``last`` on the final one, each with the operation's id and flags. An empty
+    operation has no body that could tell its length: it gives one beat, marked ``empty`` and ``last``. ``output`` is
+    registered; ``head.ready`` and ``body.ready`` follow ``output.ready`` combinationally, no valid depends on a ready.
 
     Timing
     ------
@@ -41,10 +42,10 @@ class FinishUnit(wiring.Component):
 
     Latency and throughput
     ----------------------
-    17 cycles from a head to its first output beat. An operation every ``max(beats, 14)`` cycles: the reciprocal of the
-    next one is made while this one multiplies. That is 14 at d = 128 and 16 lanes, less than the reduction unit before
-    it needs for two partials. :func:`hw.timing.finish.cycles` gives whole runs, :func:`hw.timing.finish.predict` every
-    cycle of a stalled one.
+    17 cycles from a head to its first output beat. An operation every ``max(beats, 14)`` cycles, with that operation's
+    own beats: the reciprocal of the next one is made while this one multiplies. That is 14 at d = 128 and 16 lanes,
+    less than the reduction unit before it needs for two partials. :func:`hw.timing.finish.cycles` gives whole runs,
+    :func:`hw.timing.finish.predict` every cycle of a stalled one.
 
     Numerics
     --------
@@ -57,14 +58,14 @@ class FinishUnit(wiring.Component):
     Parameters
     ----------
     params : FinishParams
-        Sizes of the unit.
+        Sizes of the unit. ``head_dim`` shapes nothing here: no buffer of the unit holds a body.
 
     Members
     -------
     head : ``In(stream.Signature(head_layout(params)))``
         Heads of the states; m is not used.
     body : ``In(stream.Signature(body_layout(params)))``
-        Bodies of the states; ``last`` is not looked at.
+        Bodies of the states.
     output : ``Out(stream.Signature(output_layout(params)))``
         Attention output.
 
@@ -114,12 +115,12 @@ class FinishUnit(wiring.Component):
 
         # Multiply: the reciprocal waits in its register until the operation's last beat.
         current = reciprocal.o.payload
-        index = Signal(range(params.beats))
-        last = index == params.beats - 1
+        last = Signal()
         take = Signal()
         product_valid, product_ready = Signal(), Signal()
         control = Signal(control_layout)
         m.d.comb += [
+            last.eq(current.tag.bodiless | self.body.payload.last),
             product_ready.eq(~product_valid | ~self.output.valid | self.output.ready),
             self.body.ready.eq(reciprocal.o.valid & ~current.tag.bodiless & product_ready),
             take.eq(reciprocal.o.valid & product_ready & (current.tag.bodiless | self.body.valid)),
@@ -129,7 +130,6 @@ class FinishUnit(wiring.Component):
             m.d.sync += product_valid.eq(take)
         with m.If(take):
             m.d.sync += [
-                index.eq(Mux(last, 0, index + 1)),
                 control.op_id.eq(current.tag.op_id),
                 control.fault.eq(current.tag.fault),
                 control.zeros.eq(current.tag.zeros),

@@ -26,8 +26,8 @@ class Lane(wiring.Component):
     A beat loads the operand registers in one cycle and is added in the next. K: ``left + right``, a node
     of the adder tree; or, in the one lane that accumulates, the sum so far + ``right``. V: the word of o
     that the beat's index names (times alpha at the first token of a later tile) + ``product``, written
-    back at the end of the cycle. A token has at least two beats, so a word is never read before it has
-    been written.
+    back at the end of the cycle. Two V beats with the same index are two cycles apart at least, so a word
+    is never read before it has been written.
 
     Parameters
     ----------
@@ -190,6 +190,7 @@ class LaneArray(wiring.Component):
 
         drain = Signal()
         drain_index = Signal(range(params.beats))
+        drain_end = Signal(range(params.beats))
         delayed = self._multiply(m, beat[1])
         sums: list[Value] = list(delayed)
         words: list[Value] = []
@@ -225,7 +226,10 @@ class LaneArray(wiring.Component):
         with m.If(last_valid):
             m.d.sync += [self.sum.eq(sums[0]), self.sum_beat.eq(last_beat)]
         complete = last_valid & last_beat.is_value & last_beat.final & last_beat.beat_last
-        self._drain(m, words, drain, drain_index, complete)
+        # The last beat's index outlives its operation: the next one may have other sizes.
+        with m.If(complete):
+            m.d.sync += [drain.eq(1), drain_end.eq(last_beat.index)]
+        self._drain(m, words, drain, drain_index, drain_index == drain_end)
         return m
 
     def _multiply(self, m: Module, beat: data.View) -> list[Value]:
@@ -254,10 +258,9 @@ class LaneArray(wiring.Component):
             products.append(multiply.o)
         return products
 
-    def _drain(self, m: Module, words: list[Value], drain: Signal, index: Signal, start: Value) -> None:
+    def _drain(self, m: Module, words: list[Value], drain: Signal, index: Signal, last: Value) -> None:
         """Send the words of o, one beat a cycle, from the cycle after the last of them was written."""
         load = Signal()
-        last = index == self.params.beats - 1
         m.d.comb += [load.eq(drain & (~self.body.valid | self.body.ready)), self.body_done.eq(load & last)]
         with m.If(self.body.ready):
             m.d.sync += self.body.valid.eq(0)
@@ -267,7 +270,6 @@ class LaneArray(wiring.Component):
                 *(self.body.payload.o[number].eq(word) for number, word in enumerate(words)),
                 self.body.payload.last.eq(last),
                 index.eq(Mux(last, 0, index + 1)),
-                drain.eq(~last),
             ]
-        with m.If(start):
-            m.d.sync += drain.eq(1)
+            with m.If(last):
+                m.d.sync += drain.eq(0)

@@ -21,7 +21,8 @@ def beat_layout(params: ProcessingParams) -> data.StructLayout:
 
     ``is_value`` tells V from K, ``slot`` is the half of the score buffer that its tile has, ``index`` its
     place in the token and ``beat_last`` the token's end; ``tile_first`` the first tile of the operation,
-    ``token_first`` and ``token_last`` the ends of a tile, ``final`` the last token of its kind.
+    ``token_first`` and ``token_last`` the ends of a tile as far as its tokens count, ``final`` the last
+    token of its kind that counts.
     """
     return data.StructLayout(
         {
@@ -45,11 +46,13 @@ def token_shape(params: ProcessingParams) -> Shape:
 class Sequencer(wiring.Component):
     """Walk through K0, K1, V0, K2, V1, ..., V_last and let each kv beat in when its time has come.
 
-    A K beat is never held back. A V beat waits until its token's weight is in the score buffer, and the
-    first ones of an operation until the body of the operation before has left the lanes. The command and
-    the query of the next operation are taken while the current one reads V beats only, so that its first
-    K beat can come in the cycle after the last V beat. An operation does not start before the head of its
-    predecessor has reached the output register: until then m, l and the operation's id stand still.
+    A K beat is never held back. A V beat waits until its token's weight is in the score buffer, the first
+    ones of an operation until the body of the operation before has left the lanes, and each until the word
+    of o that it adds to is written: with one beat a token, for one cycle. Beats of tokens that do not count
+    are dropped as they come. The command and the query of the next operation are taken while the current
+    one reads V beats only, so that its first K beat can come in the cycle after the last V beat. An
+    operation does not start before the head of its predecessor has reached the output register: until then
+    m, l and the operation's id stand still.
 
     Parameters
     ----------
@@ -61,13 +64,13 @@ class Sequencer(wiring.Component):
     command : In(stream)
         One item of :func:`hw.layouts.command_layout` an operation.
     query_valid, query_ready : In(1), Out(1)
-        Handshake of the query stream, ``beats`` items an operation.
+        Handshake of the query stream, as many items an operation as a token has beats.
     query_index : Out
         Where the query beat that is being taken belongs.
     kv_valid, kv_ready : In(1), Out(1)
         Handshake of the kv stream.
     accept : Out(1)
-        A kv beat is being taken.
+        A kv beat that counts is being taken.
     beat : Out(beat_layout)
         What it is.
     token : Out
@@ -75,13 +78,23 @@ class Sequencer(wiring.Component):
     op_id, scale, empty : Out
         The current operation; constant until ``head_done``.
     start_empty : Out(1)
-        An operation without tokens starts: its head is due.
+        An operation without tokens that count starts: its head is due.
     weight_written : In(1)
         One more weight is in the score buffer.
     head_done : In(1)
         The head of the current operation is in the output register.
     body_done : In(1)
         The last body beat of the last operation is in the output register.
+    next_ready : Out(1)
+        The next operation has a walk and will start as soon as the current one has read its last beat.
+    start_walk : Out(1)
+        An operation with a walk starts.
+    start_idle : Out(1)
+        An operation without a walk starts.
+    live_tile, dropped_tile : Out(1)
+        The last K beat that counts of a tile is being taken; the last K beat of a tile in which none counts.
+    body_free : Out(1)
+        From the next cycle on no body is in the lanes.
     """
 
     def __init__(self, params: ProcessingParams) -> None:
@@ -104,6 +117,12 @@ class Sequencer(wiring.Component):
                 "weight_written": In(1),
                 "head_done": In(1),
                 "body_done": In(1),
+                "next_ready": Out(1),
+                "start_walk": Out(1),
+                "start_idle": Out(1),
+                "live_tile": Out(1),
+                "dropped_tile": Out(1),
+                "body_free": Out(1),
             }
         )
 
@@ -114,7 +133,6 @@ class Sequencer(wiring.Component):
         active = Signal()
         finishing = Signal()
         start = Signal()
-        query_full = Signal()
         head_owed = Signal()
 
         # The command of the next operation waits in a register of its own.
@@ -124,95 +142,142 @@ class Sequencer(wiring.Component):
         with m.If(self.command.valid & self.command.ready):
             m.d.sync += [waiting.eq(1), pending.eq(self.command.payload)]
 
-        m.d.comb += self.query_ready.eq(~query_full)
+        # Only the command says how many beats its query has; one there is in any case.
+        query_count = Signal(range(params.beats + 1))
+        query_read = Signal()
+        query_held = Signal()
+        m.d.comb += [
+            query_held.eq(waiting & (query_count == pending.beats)),
+            self.query_ready.eq(~query_read & ~query_held & (waiting | (query_count == 0))),
+            self.query_index.eq(query_count),
+        ]
         with m.If(self.query_valid & self.query_ready):
-            m.d.sync += self.query_index.eq(self.query_index + 1)
-            with m.If(self.query_index == params.beats - 1):
-                m.d.sync += [self.query_index.eq(0), query_full.eq(1)]
+            m.d.sync += query_count.eq(query_count + 1)
 
-        # Tokens not yet read, keys and values apart; the tile of each kind that is being read or comes next.
-        keys_left = Signal(params.token_bits)
-        values_left = Signal(params.token_bits)
-        key_tile_first = Signal()
-        value_tile_first = Signal()
-        key_slot = Signal()
-        value_slot = Signal()
+        # Tokens not yet read, keys and values apart: first those that count, then those that are dropped.
+        dropped_tokens = Signal(params.token_bits)
+        beat_end = Signal(range(params.beats))
+        tile_end = Signal(token_shape(params))
+        keys, values = _Kind("key", params), _Kind("value", params)
+        keys_over = Signal()
         is_value = Signal()
         index = Signal(range(params.beats))
+        take = Signal()
         beat_last = Signal()
-        token_last = Signal()
+        drop = Signal()
         final = Signal()
+        walk_last = Signal()
+        tile_last = Signal()
+        left = Mux(is_value, values.left, keys.left)
         m.d.comb += [
-            beat_last.eq(index == params.beats - 1),
-            final.eq(Mux(is_value, values_left, keys_left) == 1),
-            token_last.eq(final | (self.token == params.tile_tokens - 1)),
+            drop.eq(Mux(is_value, values.drop, keys.drop)),
+            beat_last.eq(index == beat_end),
+            final.eq((left == 1) & ~drop),
+            walk_last.eq((left == 1) & (drop | ~dropped_tokens.any())),
+            tile_last.eq(walk_last | (self.token == tile_end)),
             self.beat.is_value.eq(is_value),
-            self.beat.slot.eq(Mux(is_value, value_slot, key_slot)),
+            self.beat.slot.eq(Mux(is_value, values.slot, keys.slot)),
             self.beat.index.eq(index),
             self.beat.beat_last.eq(beat_last),
-            self.beat.tile_first.eq(Mux(is_value, value_tile_first, key_tile_first)),
+            self.beat.tile_first.eq(Mux(is_value, values.tile_first, keys.tile_first)),
             self.beat.token_first.eq(self.token == 0),
-            self.beat.token_last.eq(token_last),
+            self.beat.token_last.eq(final | (self.token == tile_end)),
             self.beat.final.eq(final),
         ]
 
         weights = Signal(range(2 * params.tile_tokens + 1))
         body_busy = Signal()
-        value_ready = Signal()
+        word_busy = Signal()
+        value_ready = values.drop | (weights.any() & ~body_busy & ~word_busy)
         m.d.comb += [
-            value_ready.eq(weights.any() & ~body_busy),
             self.kv_ready.eq(active & (~is_value | value_ready)),
-            self.accept.eq(self.kv_valid & self.kv_ready),
-            finishing.eq(self.accept & is_value & beat_last & final),
+            take.eq(self.kv_valid & self.kv_ready),
+            self.accept.eq(take & ~drop),
+            finishing.eq(take & is_value & beat_last & walk_last),
+            self.live_tile.eq(self.accept & ~is_value & beat_last & self.beat.token_last),
         ]
-        weight_used = self.accept & is_value & beat_last
-        m.d.sync += weights.eq(weights + self.weight_written - weight_used)
+        accept_value = self.accept & is_value
+        m.d.sync += [
+            weights.eq(weights + self.weight_written - (accept_value & beat_last)),
+            word_busy.eq(accept_value & (beat_end == 0)),
+        ]
 
-        with m.If(self.accept):
+        with m.If(take):
             m.d.sync += index.eq(Mux(beat_last, 0, index + 1))
-        with m.If(self.accept & beat_last):
-            m.d.sync += self.token.eq(Mux(token_last, 0, self.token + 1))
-            with m.If(is_value):
-                m.d.sync += values_left.eq(values_left - 1)
-                with m.If(token_last):
-                    m.d.sync += [value_slot.eq(~value_slot), value_tile_first.eq(0), is_value.eq(~keys_left.any())]
-            with m.Else():
-                m.d.sync += keys_left.eq(keys_left - 1)
-                with m.If(token_last):
-                    # The keys of the second tile follow those of the first at once.
-                    m.d.sync += [
-                        key_slot.eq(~key_slot),
-                        key_tile_first.eq(0),
-                        is_value.eq(~key_tile_first | final),
-                    ]
-                with m.If(final):
-                    m.d.sync += query_full.eq(0)
+        with m.If(take & beat_last):
+            m.d.sync += self.token.eq(Mux(tile_last, 0, self.token + 1))
+        for kind, selected in ((keys, ~is_value), (values, is_value)):
+            with m.If(take & beat_last & selected):
+                m.d.sync += [kind.left.eq(Mux(final, dropped_tokens, kind.left - 1)), kind.drop.eq(drop | final)]
+                with m.If(tile_last):
+                    m.d.sync += kind.tile_first.eq(0)
+                with m.If(self.beat.token_last & ~drop):
+                    m.d.sync += kind.slot.eq(~kind.slot)
+        # A tile that holds the last token that counts counts itself, whatever follows in it.
+        tile_counts = Signal()
+        m.d.comb += self.dropped_tile.eq(take & ~is_value & beat_last & tile_last & drop & ~tile_counts)
+        with m.If(take & ~is_value & beat_last):
+            m.d.sync += tile_counts.eq(~tile_last & (tile_counts | final))
+            with m.If(final):
+                m.d.sync += query_read.eq(0)
+            with m.If(walk_last):
+                m.d.sync += keys_over.eq(1)
+            with m.If(tile_last):
+                # The keys of the second tile follow those of the first at once.
+                m.d.sync += is_value.eq(~keys.tile_first | walk_last)
+        with m.If(take & is_value & beat_last & tile_last):
+            m.d.sync += is_value.eq(keys_over)
 
-        with m.If(finishing):
-            m.d.sync += [active.eq(0), body_busy.eq(1)]
+        m.d.comb += self.body_free.eq(~body_busy | self.body_done)
+        with m.If(accept_value & beat_last & final):
+            m.d.sync += body_busy.eq(1)
         with m.If(self.body_done):
             m.d.sync += body_busy.eq(0)
+        with m.If(finishing):
+            m.d.sync += active.eq(0)
         with m.If(self.head_done):
             m.d.sync += head_owed.eq(0)
 
+        walks = pending.walk_tokens.any()
+        counts = pending.num_tokens.any()
+        prepared = waiting & query_held & ~head_owed
         m.d.comb += [
-            start.eq((~active | finishing) & waiting & query_full & ~head_owed),
-            self.start_empty.eq(start & ~pending.num_tokens.any()),
+            start.eq((~active | finishing) & prepared),
+            self.start_empty.eq(start & ~counts),
+            self.start_walk.eq(start & walks),
+            self.start_idle.eq(start & ~walks),
+            self.next_ready.eq(prepared & walks),
         ]
         with m.If(start):
             m.d.sync += [
                 waiting.eq(0),
+                query_count.eq(0),
+                query_read.eq(counts),
                 self.op_id.eq(pending.op_id),
                 self.scale.eq(pending.scale),
-                self.empty.eq(self.start_empty),
+                self.empty.eq(~counts),
                 head_owed.eq(1),
-                active.eq(~self.start_empty),
+                active.eq(walks),
+                beat_end.eq(pending.beats - 1),
+                tile_end.eq(pending.tile_tokens - 1),
+                dropped_tokens.eq(pending.walk_tokens - pending.num_tokens),
                 is_value.eq(0),
-                keys_left.eq(pending.num_tokens),
-                values_left.eq(pending.num_tokens),
-                key_tile_first.eq(1),
-                value_tile_first.eq(1),
+                keys_over.eq(0),
             ]
-            with m.If(self.start_empty):
-                m.d.sync += query_full.eq(0)
+            for kind in (keys, values):
+                m.d.sync += [
+                    kind.left.eq(Mux(counts, pending.num_tokens, pending.walk_tokens)),
+                    kind.drop.eq(~counts),
+                    kind.tile_first.eq(1),
+                ]
         return m
+
+
+class _Kind:
+    """Registers of keys or of values: tokens left, whether those are dropped, and the tile that comes next."""
+
+    def __init__(self, name: str, params: ProcessingParams) -> None:
+        self.left = Signal(params.token_bits, name=f"{name}s_left")
+        self.drop = Signal(name=f"{name}s_dropped")
+        self.tile_first = Signal(name=f"{name}_tile_first")
+        self.slot = Signal(name=f"{name}_slot")

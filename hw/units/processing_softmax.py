@@ -45,6 +45,8 @@ class OnlineSoftmax(wiring.Component):
         Rescaling factor of the tile in each slot.
     weight_written : Out(1)
         One more weight can be read from the next cycle on.
+    tile_weight : Out(1)
+        And it is the first of its tile.
     final : Out(1)
         That was the operation's last: from the next cycle on ``m`` and ``l`` are final.
     m, l : Out(32)
@@ -65,6 +67,7 @@ class OnlineSoftmax(wiring.Component):
                 "weight": Out(weight_bits),
                 "alpha": Out(data.ArrayLayout(weight_bits, 2)),
                 "weight_written": Out(1),
+                "tile_weight": Out(1),
                 "final": Out(1),
                 "m": Out(bits),
                 "l": Out(bits),
@@ -134,6 +137,7 @@ class OnlineSoftmax(wiring.Component):
             accumulate.a.eq(self.l),
             accumulate.b.eq(widen.o),
             self.weight_written.eq(exponentials.valid & ~exponentials.is_alpha),
+            self.tile_weight.eq(self.weight_written & (weight_token == 0)),
             self.final.eq(exponentials.valid & exponentials.final),
         ]
         with m.If(exponentials.valid):

@@ -34,9 +34,16 @@ class ReductionUnit(wiring.Component):
 
     Protocol
     --------
-    Plain ready/valid streams; nothing is configured at run time. Every source delivers exactly one state an operation,
-    in the order of operations: one transfer on its head stream and, unless ``empty``, ``beats`` transfers on its body
-    stream. Heads may run ahead of bodies. Heads are taken in the order of the sources, and so are bodies.
+    Plain ready/valid streams. Every source delivers exactly one state an operation, in the order of operations: one
+    transfer on its head stream and, unless ``empty``, a body on its body stream, whose final beat is marked ``last``.
+    Heads may run ahead of bodies. Heads are taken in the order of the sources, and so are bodies.
+
+    The head dimension is whatever the bodies have, up to ``head_dim``, and may change from one operation to the next.
+    **All bodies of an operation have the same number of beats, at least 2 and at most** ``params.beats``; the unit
+    doesn't check it. Bodies that break this spoil the o of their own operation and nothing else, since each is taken
+    up to its ``last`` and the result has as many beats as the operation's last body: past the end of a shorter
+    earlier body it is merged with whatever the scratch held, beats past ``params.beats`` fall on no word or a wrong
+    one, and of one-beat bodies the first two may be merged before the sum is written.
 
     The beats of a partial are taken only once it is known whether it is the last that contributes: when the next
     head that is not empty, or the operation's final head, has been taken. So a result never passes through the scratch
@@ -64,13 +71,15 @@ class ReductionUnit(wiring.Component):
 
     Latency and throughput
     ----------------------
-    A partial takes ``max(ceil(head_dim / lanes), exp interval / num_exp)`` cycles, sustained, where ``num_exp`` units
-    taken in turn make the first term the larger; an empty one takes a cycle of the head path alone. At d = 128, 16
-    lanes: 8 cycles. Latency without stalls, from the first head to the first merged beat (L: latency of the
-    exponential)::
+    A partial takes ``max(beats, exp interval / num_exp)`` cycles, sustained, with the beats of its own operation; an
+    empty one takes a cycle of the head path alone. With an exponential of interval 1 that is ``beats`` at every head
+    dimension, in any sequence of them, without a gap where they change: the queue of weights is made for the shortest
+    bodies. A slower exponential has ``num_exp`` units taken in turn, as many as ``head_dim`` needs; they may be too
+    slow for shorter bodies. At d = 128, 16 lanes: 8 cycles; at d = 32: 2. Latency without stalls, from the first head
+    to the first merged beat (L: latency of the exponential), where the exponentials keep up::
 
-        fill + (num_sources - 1) * interval + 3
-        fill = 3 if num_sources == 1 else max(3, L + 6 - interval)
+        fill + (num_sources - 1) * beats + 3
+        fill = 3 if num_sources == 1 else max(3, L + 6 - beats)
 
     At d = 128, 4 sources and L = 10: 8 + 24 + 3 = 35. :func:`hw.timing.reduction.cycles` gives whole runs,
     :func:`hw.timing.reduction.predict` every cycle of a stalled one.
@@ -86,14 +95,14 @@ class ReductionUnit(wiring.Component):
     Parameters
     ----------
     params : ReductionParams
-        Sizes of the unit.
+        Sizes of the unit; ``head_dim`` is the largest one it merges, and the depth of its scratch.
 
     Members
     -------
     head_i : ``In(stream.Signature(head_layout(params))).array(num_sources)``
         Heads of the sources.
     body_i : ``In(stream.Signature(body_layout(params))).array(num_sources)``
-        Bodies of the sources; ``last`` is not looked at.
+        Bodies of the sources.
     head_o : ``Out(stream.Signature(head_layout(params)))``
         Heads of the merged states; they run ahead of the bodies.
     body_o : ``Out(stream.Signature(body_layout(params)))``

@@ -11,7 +11,7 @@ from amaranth.lib.wiring import In, Out
 
 from golden.formats import FP16
 from hw.float import FloatAdd, FloatRound
-from hw.timing.reduction import weight_queue_depth
+from hw.timing.reduction_recurrence import weight_queue_depth
 from hw.units.exp import ExpUnit
 
 if TYPE_CHECKING:

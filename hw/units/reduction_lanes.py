@@ -24,7 +24,8 @@ class ReductionLanes(wiring.Component):
 
     Three stages, each a register: the fetched beat, product and other operand, output. The scratch is read beside the
     multiplication and written with the sum in the next cycle; a partial has at least two beats, so no word is read
-    before it has been written. Whatever the scratch holds at first, an operation's first partial overwrites it.
+    before it has been written. Its depth is the largest number of beats; operations of fewer use its first words.
+    Whatever the scratch holds at first, an operation's first partial overwrites it.
 
     Parameters
     ----------
@@ -36,7 +37,7 @@ class ReductionLanes(wiring.Component):
     plan : In(stream.Signature(plan_layout))
         What to do with each partial; taken with its last beat.
     body_i : In(stream.Signature(body_layout)).array(num_sources)
-        Bodies of the sources. ``last`` is not looked at: a body has ``beats`` beats.
+        Bodies of the sources, each of 2 to ``beats`` beats, the final one marked ``last``.
     body_o : Out(stream.Signature(body_layout))
         Bodies of the merged states.
     """
@@ -79,29 +80,28 @@ class ReductionLanes(wiring.Component):
         # Fetch.
         plan = self.plan.payload
         index = Signal(range(params.beats))
-        end = index == params.beats - 1
-        beat = Signal(words)
+        beat = Signal(self.body_i[0].payload.shape())
         take = Signal()
         offered = Signal()
         ready = self.plan.valid & fetched_ready
         with m.Switch(plan.source):
             for number, port in enumerate(self.body_i):
                 with m.Case(number) if number < params.num_sources - 1 else m.Default():
-                    m.d.comb += [beat.eq(port.payload.o), offered.eq(port.valid)]
+                    m.d.comb += [beat.eq(port.payload), offered.eq(port.valid)]
         m.d.comb += take.eq(offered & ready)
         m.d.comb += [port.ready.eq(ready & (plan.source == number)) for number, port in enumerate(self.body_i)]
-        m.d.comb += self.plan.ready.eq(take & end)
+        m.d.comb += self.plan.ready.eq(take & beat.last)
         with m.If(fetched_ready):
             m.d.sync += fetched_valid.eq(take)
         with m.If(take):
             m.d.sync += [
-                index.eq(Mux(end, 0, index + 1)),
-                fetched.eq(beat),
+                index.eq(Mux(beat.last, 0, index + 1)),
+                fetched.eq(beat.o),
                 fetched_control.index.eq(index),
                 fetched_control.copy.eq(plan.copy),
                 fetched_control.scale_sum.eq(plan.scale_sum),
                 fetched_control.last.eq(plan.last),
-                fetched_control.end.eq(end),
+                fetched_control.end.eq(beat.last),
                 fetched_control.weight.eq(plan.weight),
             ]
 

@@ -12,7 +12,7 @@ from amaranth.lib.wiring import In, Out
 from golden.formats import FP16
 from hw.float import FloatAdd, FloatMax, FloatMul
 from hw.layouts import head_layout
-from hw.timing.reduction import PLAN_DEPTH, weight_queue_depth
+from hw.timing.reduction_recurrence import PLAN_DEPTH, weight_queue_depth
 from hw.units.reduction_exponentials import ReductionExponentials, places
 
 if TYPE_CHECKING:

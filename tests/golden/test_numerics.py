@@ -24,20 +24,22 @@ def fractions(values):
 @given(
     seed=st.integers(0, 2**32 - 1),
     num_tokens=st.integers(1, 11),
-    head_dim=st.integers(1, 19),
+    slice_dim=st.integers(1, 19),
+    slices=st.sampled_from([1, 2, 4, 8]),
     lanes=st.sampled_from([2, 4, 16]),
     tile_tokens=st.integers(1, 12),
     spread=st.sampled_from([0.1, 1.0, 6.0]),
 )
-def test_local_state_equals_exact_fractions(seed, num_tokens, head_dim, lanes, tile_tokens, spread):
+def test_local_state_equals_exact_fractions(seed, num_tokens, slice_dim, slices, lanes, tile_tokens, spread):
     """Every rounding of a processing unit, done again in fractions, scalar by scalar: equal bit for bit."""
     rng = np.random.default_rng(seed)
+    head_dim = slice_dim * slices
     q = (spread * rng.normal(size=(1, head_dim))).astype(np.float16)
     k = (spread * rng.normal(size=(num_tokens, 1, head_dim))).astype(np.float16)
     v = rng.normal(size=(num_tokens, 1, head_dim)).astype(np.float16)
     scale = head_dim**-0.5
-    state = local_state(q, k, v, scale, unit_numerics(POLY6, lanes, tile_tokens))
-    m, l, o = exact_local_state(q[0], k[:, 0], v[:, 0], scale, POLY6, lanes, tile_tokens)
+    state = local_state(q, k, v, scale, unit_numerics(POLY6, lanes, tile_tokens, slices))
+    m, l, o = exact_local_state(q[0], k[:, 0], v[:, 0], scale, POLY6, lanes, tile_tokens, slices)
     assert fractions(state.m) == [m]
     assert fractions(state.l) == [l]
     assert fractions(state.o) == o
@@ -82,6 +84,45 @@ def test_dot_adds_neighbours_then_beats():
     assert unit.dot(np.array([big, 1, 1], np.float32), ones[:3]) == big
     with pytest.raises(ValueError, match=r"^dot must be given at least one element$"):
         unit.dot(np.zeros(0, np.float32), np.zeros(0, np.float32))
+
+
+def test_dot_adds_slices_pairwise():
+    """Four slices of two beats of two elements, with sizes at which the order of summation shows."""
+    big = np.float32(2**24)
+    values = np.zeros(16, np.float32)
+    values[[0, 4, 8, 12]] = big, 1, -big, 1
+    ones = np.ones(16, np.float32)
+    # (big + 1) + (-big + 1): the first one is lost in a tie to the even number, the second is not.
+    assert unit_numerics(POLY6, lanes=2, slices=4).dot(values, ones) == 1.0
+    values[[0, 4, 8, 12]] = big, -big, 1, 1
+    assert unit_numerics(POLY6, lanes=2, slices=4).dot(values, ones) == 2.0
+    values[[0, 4, 8, 12]] = big, 1, 1, -big
+    assert unit_numerics(POLY6, lanes=2, slices=4).dot(values, ones) == 1.0  # big + (1 - big)
+    assert unit_numerics(POLY6, lanes=2).dot(values, ones) == 0.0  # beats in order: both ones are lost
+    with pytest.raises(ValueError, match=r"^dot must be given a multiple of slices \(4\) elements, not 6$"):
+        unit_numerics(POLY6, lanes=2, slices=4).dot(values[:6], ones[:6])
+
+
+@settings(derandomize=True, deadline=None, max_examples=30)
+@given(seed=st.integers(0, 2**32 - 1), slices=st.sampled_from([2, 4, 16]), head_dim=st.sampled_from([16, 80, 128]))
+def test_units_of_a_group_share_m_and_l_and_each_hold_a_slice_of_o(seed, slices, head_dim):
+    """Weights come from the summed score alone: o of a slice is that of a unit that has only this slice of v."""
+    rng = np.random.default_rng(seed)
+    unit = unit_numerics(POLY6, lanes=2, tile_tokens=3, slices=slices)
+    q = rng.normal(size=(1, head_dim)).astype(np.float16)
+    k, v = (rng.normal(size=(8, 1, head_dim)).astype(np.float16) for _ in range(2))
+    whole = local_state(q, k, v, head_dim**-0.5, unit)
+    size = head_dim // slices
+    for start in range(0, head_dim, size):
+        part = np.zeros_like(v)
+        part[..., start : start + size] = v[..., start : start + size]
+        state = local_state(q, k, part, head_dim**-0.5, unit)
+        assert (state.m, state.l) == (whole.m, whole.l)
+        np.testing.assert_array_equal(state.o[:, start : start + size], whole.o[:, start : start + size])
+        assert not state.o[:, :start].any()
+        assert not state.o[:, start + size :].any()
+    exact = local_state(q, k, v, head_dim**-0.5, REFERENCE)
+    assert abs(whole.m - exact.m) <= 1e-5 * np.sum(np.abs(q.astype(float) * k[:, 0]), axis=-1).max()
 
 
 def test_products_of_fp16_are_exact_in_fp32():
@@ -146,6 +187,8 @@ def test_serial_and_pipelined_units_are_the_same_function():
         ({"lanes": 4.0}, TypeError, r"^lanes must be an integer, not 4\.0$"),
         ({"tile_tokens": 0}, ValueError, r"^tile_tokens must be at least 1, not 0$"),
         ({"tile_tokens": True}, TypeError, r"^tile_tokens must be an integer, not True$"),
+        ({"slices": 3}, ValueError, r"^slices must be a power of two, not 3$"),
+        ({"slices": 0}, ValueError, r"^slices must be at least 1, not 0$"),
     ],
 )
 def test_bad_sizes(changes, error, message):
@@ -157,6 +200,8 @@ def test_bad_formats():
     fields = {"name": "x", "operand_dtype": FP16.dtype, "output_dtype": FP16.dtype, "exponential": np.exp}
     with pytest.raises(ValueError, match=r"^dtype must be float32 or float64, not dtype\('float16'\)$"):
         Numerics(dtype=FP16.dtype, **fields)
+    with pytest.raises(ValueError, match=r"^slices must be 1 where lanes is None, not 2$"):
+        Numerics(dtype=FP32.dtype, slices=2, **fields)
     with pytest.raises(ValueError, match=r'^base must be "e" or "2", not \'10\'$'):
         Numerics(dtype=FP32.dtype, base="10", **fields)
     with pytest.raises(ValueError, match=r"^exp_spec must be of format fp16, not 'bf16'$"):

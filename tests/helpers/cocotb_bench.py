@@ -22,7 +22,10 @@ class CocotbBench(StreamBench):
     """The bench on the streams that a unit's top-level ports show. Made by :meth:`start`."""
 
     def __init__(self, dut: Any, seed: int) -> None:
-        names = [match[1] for handle in dut if (match := re.fullmatch(r"(\w+)__valid", handle._name))]
+        # Verilator shows wires of the top module beside its ports; those of a stream come in threes.
+        seen = [handle._name for handle in dut]
+        valids = [match[1] for name in seen if (match := re.fullmatch(r"(\w+)__valid", name))]
+        names = [name for name in valids if {f"{name}__ready", f"{name}__payload"} <= {*seen}]
         # Amaranth lists a module's inputs as `input`; cocotb does not show directions, so the harness passes them.
         inputs = set(cocotb.plusargs["inputs"].split(",")) if cocotb.plusargs.get("inputs") else set()
         super().__init__([n for n in names if n in inputs], [n for n in names if n not in inputs], seed)

@@ -47,7 +47,21 @@ def _exponential(spec, x):
     return decode(FP16, int(spec.evaluate_codes(code.reshape(1))[0]))
 
 
-def exact_local_state(q, k, v, scale, spec, lanes, tile_tokens):
+def _pairwise(level):
+    while len(level) > 1:
+        level = [_f32(level[i] + level[i + 1]) for i in range(0, len(level), 2)]
+    return level[0]
+
+
+def _slice_sum(products, lanes):
+    products = products + [Fraction(0)] * (-len(products) % lanes)
+    total, *rest = (_pairwise(products[beat : beat + lanes]) for beat in range(0, len(products), lanes))
+    for beat in rest:
+        total = _f32(total + beat)
+    return total
+
+
+def exact_local_state(q, k, v, scale, spec, lanes, tile_tokens, slices=1):
     """One head of a processing unit: q (d,), k and v (n, d) of exact numbers; returns (m, l, [o])."""
     q = [Fraction(float(x)) for x in q]
     scale = _f32(Fraction(float(scale)))
@@ -56,13 +70,8 @@ def exact_local_state(q, k, v, scale, spec, lanes, tile_tokens):
         scores = []
         for key in k[start : start + tile_tokens]:
             products = [_f32(a * Fraction(float(b))) for a, b in zip(q, key, strict=True)]
-            products += [Fraction(0)] * (-len(products) % lanes)
-            total = None
-            for beat in range(0, len(products), lanes):
-                level = products[beat : beat + lanes]
-                while len(level) > 1:
-                    level = [_f32(level[i] + level[i + 1]) for i in range(0, len(level), 2)]
-                total = level[0] if total is None else _f32(total + level[0])
+            size = len(products) // slices
+            total = _pairwise([_slice_sum(products[part : part + size], lanes) for part in range(0, len(q), size)])
             scores.append(_f32(total * scale))
         new_m = max(scores if m is None else [m, *scores])
         alpha = None if m is None else _exponential(spec, _f32(m - new_m))

@@ -15,7 +15,7 @@ from hw.layouts import output_layout
 from hw.payloads import pack, pack_state, unpack
 from hw.timing.finish import cycles, interval_cycles, latency_cycles, predict
 from tests.helpers.floats import corner_codes
-from tests.helpers.partials import make_state
+from tests.helpers.partials import make_state, mixed_beats
 
 if TYPE_CHECKING:
     from hw.params import FinishParams
@@ -33,19 +33,28 @@ class Workload:
     """Operations of a finish unit."""
 
     params: FinishParams
+    beats: list[int]
     states: list[PartialState]
     faults: np.ndarray
 
     @classmethod
-    def make(cls, params: FinishParams, kinds: list[str], seed: int) -> Workload:
-        """Return random states of the given kinds, one an operation, some of them faulty."""
+    def make(cls, params: FinishParams, kinds: list[str], seed: int, beats: list[int] | None = None) -> Workload:
+        """Return random states of the given kinds, one an operation, some of them faulty; None is mixed beats."""
         rng = np.random.default_rng(seed)
-        states = [make_state(params.head_dim, _NUMERICS, rng, kind) for kind in kinds]
-        return cls(params, states, rng.random(len(kinds)) < 0.3)
+        beats = mixed_beats(params, len(kinds), rng, fewest=1) if beats is None else beats
+        states = [
+            make_state(count * params.lanes, _NUMERICS, rng, kind) for kind, count in zip(kinds, beats, strict=True)
+        ]
+        return cls(params, beats, states, rng.random(len(kinds)) < 0.3)
 
     @property
     def empty(self) -> np.ndarray:
         return np.array([bool(state.empty) for state in self.states])
+
+    @property
+    def output_beats(self) -> list[int]:
+        """Beats of each result: one where there is no body."""
+        return [1 if empty else count for empty, count in zip(self.empty, self.beats, strict=True)]
 
     def op_id(self, number: int) -> int:
         return number % (1 << self.params.op_id_bits)
@@ -61,9 +70,9 @@ class Workload:
     def expected(self) -> list[int]:
         """Return the payloads of the output, by the golden model."""
         payloads = []
-        for number, state in enumerate(self.states):
+        for number, (state, beats) in enumerate(zip(self.states, self.output_beats, strict=True)):
             finished = finish(state, _NUMERICS)
-            rows = FP16.to_codes(finished.output).reshape(self.params.beats, self.params.lanes)
+            rows = FP16.to_codes(finished.output).reshape(-1, self.params.lanes)[:beats]
             payloads += [
                 pack(
                     output_layout(self.params),
@@ -71,7 +80,7 @@ class Workload:
                     empty=bool(finished.empty),
                     fault=bool(self.faults[number]),
                     o=row,
-                    last=index == self.params.beats - 1,
+                    last=index == beats - 1,
                 )
                 for index, row in enumerate(rows)
             ]
@@ -91,22 +100,24 @@ async def run(bench: StreamBench, work: Workload, *, head: float = 0, body: floa
     different = [number for number, pair in enumerate(zip(found, expected, strict=True)) if pair[0] != pair[1]]
     assert not different, (different[0], hex(found[different[0]]), hex(expected[different[0]]))
 
-    prediction = predict(work.params, work.empty, **{name: bench.trace(name) for name in _STREAMS})
+    prediction = predict(work.params, work.empty, work.beats, **{name: bench.trace(name) for name in _STREAMS})
     for name in _STREAMS:
         assert getattr(prediction, name).tolist() == bench.trace(name).transfers.tolist(), name
     assert prediction.output_presented.tolist() == bench.trace("output").presented.tolist()
 
 
 async def back_to_back(bench: StreamBench, params: FinishParams, operations: int) -> None:
-    """Operations without a stall, an empty one among them: the closed forms and the interval."""
+    """Operations of any size without a stall, an empty one among them: the closed forms and the interval."""
     kinds = ["plain"] * operations
     kinds[operations // 2] = "empty"
-    await run(bench, Workload.make(params, kinds, seed=1))
+    work = Workload.make(params, kinds, seed=1)
+    await run(bench, work)
     heads, outputs = bench.trace("head").transfers, bench.trace("output").transfers
     assert heads[0] == 0
     assert outputs[0] == latency_cycles(params)
-    assert outputs[-1] + 1 == cycles(params, operations)
-    assert set(np.diff(outputs[:: params.beats]).tolist()) == {interval_cycles(params)}
+    assert outputs[-1] + 1 == cycles(params, work.output_beats)
+    starts = outputs[np.cumsum([0, *work.output_beats[:-1]])]
+    assert np.diff(starts).tolist() == [interval_cycles(params, beats) for beats in work.output_beats[:-1]]
 
 
 async def random_run(
@@ -136,7 +147,8 @@ async def corners(bench: StreamBench, params: FinishParams) -> None:
     """Every corner as l, with corners as o."""
     values = FP32.from_codes(np.unique(FP32.to_codes(FP32.from_codes(corner_codes(FP32)))))
     repeats = -(-len(values) // params.head_dim)
-    work = Workload.make(params, ["plain"] * len(values) * repeats, seed=3)
+    count = len(values) * repeats
+    work = Workload.make(params, ["plain"] * count, seed=3, beats=[params.beats] * count)
     for number in range(len(work.states)):
         start = number // len(values) * params.head_dim
         o = np.resize(np.roll(values, -start), params.head_dim)
@@ -158,7 +170,7 @@ async def reset_anywhere(bench: StreamBench, params: FinishParams, cuts: list[in
 
 async def accuracy(bench: StreamBench, params: FinishParams, operations: int) -> None:
     """Hold the unit to its bound: within 0.5003 ulp of fp16 of the exact quotient, l over all magnitudes."""
-    work = Workload.make(params, ["plain"] * operations, seed=5)
+    work = Workload.make(params, ["plain"] * operations, seed=5, beats=[params.beats] * operations)
     rng = np.random.default_rng(6)
     for number in range(operations):
         weight = np.float32(2.0 ** rng.uniform(-126, 126)) if number % 2 else np.float32(rng.uniform(1, 5000))

@@ -12,8 +12,19 @@ from tests.helpers.floats import corner_codes, random_codes
 
 if TYPE_CHECKING:
     from golden.numerics import Numerics
+    from hw.params import StateParams
 
-__all__ = ["make_state"]
+__all__ = ["make_state", "mixed_beats"]
+
+
+def mixed_beats(params: StateParams, operations: int, rng: np.random.Generator, fewest: int = 2) -> list[int]:
+    """Return random numbers of beats, one an operation: fewest and most at first, then half of them one of the two."""
+    ends = (fewest, params.beats)
+    drawn = [
+        int(rng.choice(ends) if rng.random() < 0.5 else rng.integers(fewest, params.beats + 1))
+        for _ in range(operations)
+    ]
+    return [*ends, *drawn][:operations]
 
 
 def _special(count: int, rng: np.random.Generator) -> np.ndarray:

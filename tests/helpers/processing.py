@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +11,9 @@ from golden.attention import local_state
 from golden.formats import FP16, FP32
 from golden.numerics import unit_numerics
 from hw.layouts import body_layout, command_layout, head_layout
-from hw.timing.processing import kv_vectors, predict
+from hw.timing.kv_order import kv_vectors
+from hw.timing.operation import OperationSizes
+from hw.timing.processing_prediction import predict
 from tests.helpers.floats import random_codes
 
 if TYPE_CHECKING:
@@ -23,11 +25,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "KINDS",
+    "STREAMS",
     "Operation",
     "State",
     "check_cycles",
     "check_states",
     "make_operation",
+    "mixed_sizes",
     "offer",
     "run",
     "sizes",
@@ -40,22 +44,26 @@ STREAMS = ("command", "query", "kv", "head", "body")
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation in codes: q (head_dim,), k and v (num_tokens, head_dim), and the fp32 scale."""
+    """One operation in codes: q (head_dim,), k and v (walk_tokens, head_dim), and the fp32 scale.
+
+    Rows of k and v behind the tokens that count hold any codes. With slices, head_dim is that of all of them.
+    """
 
     op_id: int
     q: np.ndarray
     k: np.ndarray
     v: np.ndarray
     scale: np.float32
+    sizes: OperationSizes
 
     @property
     def num_tokens(self):
-        return len(self.k)
+        return self.sizes.num_tokens
 
     def expected(self, params: ProcessingParams) -> PartialState:
         """State of shape (1,) by the bit-exact golden model."""
-        numerics = unit_numerics(params.exp, lanes=params.lanes, tile_tokens=params.tile_tokens)
-        q, k, v = (FP16.from_codes(codes) for codes in (self.q, self.k, self.v))
+        numerics = unit_numerics(params.exp, params.lanes, self.sizes.tile_tokens, params.slices)
+        q, k, v = (FP16.from_codes(codes) for codes in (self.q, self.k[: self.num_tokens], self.v[: self.num_tokens]))
         return local_state(q[None], k[:, None], v[:, None], float(self.scale), numerics)
 
 
@@ -71,37 +79,42 @@ class State:
     o: np.ndarray | None
 
 
-def _normal(rng, params, n):
-    return rng.normal(size=(n, params.head_dim)) * 2, rng.normal(size=(n, params.head_dim))
-
-
-def _scores(rng, params, scores):
+def _scores(rng, head_dim, scores):
     """Keys whose scores with q = 1 are ``scores``: the first element carries them."""
-    k = np.zeros((len(scores), params.head_dim))
-    k[:, 0] = np.asarray(scores) * params.head_dim**0.5
-    return np.ones(params.head_dim), k, rng.normal(size=k.shape)
+    k = np.zeros((len(scores), head_dim))
+    k[:, 0] = np.asarray(scores) * head_dim**0.5
+    return np.ones(head_dim), k, rng.normal(size=k.shape)
 
 
-def make_operation(params: ProcessingParams, rng: np.random.Generator, n: int, kind: str, op_id: int = 0) -> Operation:
-    """Return an operation of ``n`` tokens; ``kind`` is one of :data:`KINDS`."""
-    scale = np.float32(params.head_dim**-0.5)
-    q = rng.normal(size=params.head_dim) * 2
-    k, v = _normal(rng, params, n)
+def make_operation(
+    params: ProcessingParams,
+    rng: np.random.Generator,
+    sizes: OperationSizes | int,
+    kind: str,
+    op_id: int = 0,
+) -> Operation:
+    """Return an operation of these sizes; ``kind`` is one of :data:`KINDS`, a number the tokens of largest sizes."""
+    if isinstance(sizes, int):
+        sizes = OperationSizes.of(params, sizes)
+    n, head_dim = sizes.num_tokens, sizes.beats * params.lanes * params.slices
+    scale = np.float32(head_dim**-0.5)
+    q = rng.normal(size=head_dim) * 2
+    k, v = rng.normal(size=(n, head_dim)) * 2, rng.normal(size=(n, head_dim))
     match kind:
         case "normal":
             pass
         case "eighty":
-            q, k, v = _scores(rng, params, rng.choice([-80.0, 80.0, -79.5, 79.0], n))
+            q, k, v = _scores(rng, head_dim, rng.choice([-80.0, 80.0, -79.5, 79.0], n))
         case "equal":
-            q, k, v = _scores(rng, params, np.full(n, 3.25))
+            q, k, v = _scores(rng, head_dim, np.full(n, 3.25))
         case "one far above":
             scores = rng.normal(size=n)
             scores[rng.integers(n) if n else slice(0)] = 70.0
-            q, k, v = _scores(rng, params, scores)
+            q, k, v = _scores(rng, head_dim, scores)
         case "rising":  # every tile rescales
-            q, k, v = _scores(rng, params, np.arange(n) * 0.75)
+            q, k, v = _scores(rng, head_dim, np.arange(n) * 0.75)
         case "largest":  # q.k = 65504^2 * head_dim: 11,585 times what fp16 holds
-            q, k = np.full(params.head_dim, FP16.max_finite), np.full((n, params.head_dim), FP16.max_finite)
+            q, k = np.full(head_dim, FP16.max_finite), np.full((n, head_dim), FP16.max_finite)
             k[rng.integers(0, 2, n) == 1] *= -1
         case "subnormal":
             tiny = 2.0**-24
@@ -110,15 +123,18 @@ def make_operation(params: ProcessingParams, rng: np.random.Generator, n: int, k
         case "zero":
             q, k, v = np.zeros_like(q), -np.zeros_like(k), -np.zeros_like(v)
         case "any code":
-            codes = [random_codes(FP16, count, rng) for count in (params.head_dim, k.size, v.size)]
-            return Operation(op_id, codes[0], codes[1].reshape(k.shape), codes[2].reshape(v.shape), scale)
+            q, k, v = (FP16.from_codes(random_codes(FP16, x.size, rng)).reshape(x.shape) for x in (q, k, v))
         case "special":  # a few infinities and NaNs among ordinary numbers
             for array in (k, v):
-                places = rng.random(array.shape) < 0.3 / params.head_dim
+                places = rng.random(array.shape) < 0.3 / head_dim
                 array[places] = rng.choice([np.inf, -np.inf, np.nan], array.shape)[places]
         case _:
             raise ValueError(f"kind must be one of {KINDS}, not {kind!r}")
-    return Operation(op_id, *(FP16.to_codes(array) for array in (q, k, v)), scale)
+    codes = [FP16.to_codes(array) for array in (q, k, v)]
+    dropped = (sizes.walk_tokens - n, head_dim)
+    noise = [random_codes(FP16, dropped[0] * head_dim, rng).reshape(dropped) for _ in range(2)]
+    k, v = (np.concatenate(pair) for pair in zip(codes[1:], noise, strict=True))
+    return Operation(op_id, codes[0], k, v, scale, sizes)
 
 
 KINDS = (
@@ -141,8 +157,31 @@ def sizes(params: ProcessingParams) -> list[int]:
     return [1, 0, 2, max(tile - 1, 1), tile, 1, tile + 1, 2 * tile, 0, 2 * tile + 1, 3 * tile, 3 * tile + 5, 1]
 
 
-def _beats(params, codes):
-    rows = np.ascontiguousarray(codes, dtype="<u2").reshape(-1, params.lanes)
+def mixed_sizes(params: ProcessingParams, rng: np.random.Generator, operations: int) -> list[OperationSizes]:
+    """Operations of every run-time size in turn, with walks of their own length, a little, and much longer."""
+    beats = sorted({1, 2, min(3, params.beats), (params.beats + 1) // 2, params.beats})
+    tiles = sorted({1, min(2, params.tile_tokens), min(3, params.tile_tokens), params.tile_tokens})
+    made = []
+    for number in range(operations):
+        tile_tokens = tiles[number // len(beats) % len(tiles)]
+        num_tokens = int(rng.choice([0, 1, tile_tokens, rng.integers(1, 4 * tile_tokens + 2)]))
+        longer = int(rng.choice([0, 0, 1, tile_tokens, rng.integers(3 * tile_tokens + 2)]))
+        made.append(
+            OperationSizes.of(
+                params,
+                num_tokens,
+                walk_tokens=num_tokens + longer,
+                beats=beats[number % len(beats)],
+                tile_tokens=tile_tokens,
+            )
+        )
+    return made
+
+
+def _beats(params, codes, slice_beats):
+    """Beats of the rows of ``codes``; with slices, the parts of all of them side by side."""
+    rows = np.ascontiguousarray(codes, dtype="<u2").reshape(-1, params.slices, slice_beats, params.lanes)
+    rows = rows.swapaxes(1, 2).reshape(-1, params.slices * params.lanes)
     return [int.from_bytes(row.tobytes(), "little") for row in rows]
 
 
@@ -151,15 +190,14 @@ def stimulus(params: ProcessingParams, operations: Sequence[Operation]) -> dict[
     layout = command_layout(params)
     payloads = {"command": [], "query": [], "kv": []}
     for op in operations:
-        fields = {"op_id": op.op_id, "num_tokens": op.num_tokens, "scale": int(FP32.to_codes(op.scale))}
+        fields = {"op_id": op.op_id, "scale": int(FP32.to_codes(op.scale)), **asdict(op.sizes)}
         payloads["command"].append(layout.const(fields).as_value().value)
-        payloads["query"] += _beats(params, op.q)
-        payloads["kv"] += _beats(params, kv_vectors(params.tile_tokens, op.k, op.v))
+        payloads["query"] += _beats(params, op.q, op.sizes.beats)
+        payloads["kv"] += _beats(params, kv_vectors(op.sizes.tile_tokens, op.k, op.v), op.sizes.beats)
     return payloads
 
 
-def unpack(params: ProcessingParams, heads: Sequence[int], bodies: Sequence[int]) -> list[State]:
-    """States out of the payloads of the two output streams; ``last`` must end every body."""
+def _unpack_unit(params, heads, bodies):
     layout, beats = head_layout(params), iter(bodies)
     states = []
     for payload in heads:
@@ -174,11 +212,31 @@ def _body(params, beats):
     bits = params.state_format.bits * params.lanes
     assert body_layout(params).size == bits + 1
     words = []
-    for index in range(params.beats):
-        payload = next(beats)
-        assert payload >> bits == (index == params.beats - 1), "last must mark the last beat and no other"
+    for payload in beats:
         words.append((payload & ((1 << bits) - 1)).to_bytes(bits // 8, "little"))
+        if payload >> bits:
+            break
     return np.frombuffer(b"".join(words), dtype="<u4")
+
+
+def unpack(params: ProcessingParams, heads: Sequence[int], bodies: Sequence[int]) -> list[State]:
+    """States out of the payloads of the two output streams; ``last`` must end every body.
+
+    The payloads of a group of units stand side by side, and their heads must be the same.
+    """
+    parts = []
+    for number in range(params.slices):
+        own = [
+            [word >> number * layout.size & ((1 << layout.size) - 1) for word in words]
+            for layout, words in ((head_layout(params), heads), (body_layout(params), bodies))
+        ]
+        parts.append(_unpack_unit(params, *own))
+    states = []
+    for group in zip(*parts, strict=True):
+        assert len({replace(state, o=None) for state in group}) == 1, "the heads of a group must be the same"
+        o = None if group[0].o is None else np.concatenate([state.o for state in group])
+        states.append(replace(group[0], o=o))
+    return states
 
 
 def offer(bench: StreamBench, params: ProcessingParams, operations: Sequence[Operation], *, idle: float = 0.0) -> None:
@@ -188,16 +246,17 @@ def offer(bench: StreamBench, params: ProcessingParams, operations: Sequence[Ope
 
 
 async def run(bench: StreamBench, params: ProcessingParams, operations: Sequence[Operation]) -> None:
-    """Advance until every state is out."""
-    bodies = params.beats * sum(op.num_tokens > 0 for op in operations)
-    await bench.until(head=len(operations), body=bodies, timeout_cycles=200_000)
+    """Advance until every state is out and every kv beat in."""
+    bodies = sum(op.sizes.beats for op in operations if op.num_tokens)
+    kv = sum(op.sizes.kv_beats for op in operations)
+    await bench.until(head=len(operations), body=bodies, kv=kv, timeout_cycles=200_000)
 
 
 def check_states(params: ProcessingParams, operations: Sequence[Operation], states: Sequence[State]) -> None:
     """Demand the golden model's states, bit for bit."""
     assert len(states) == len(operations)
     for number, (op, state) in enumerate(zip(operations, states, strict=True)):
-        what = f"operation {number} of {op.num_tokens} tokens"
+        what = f"operation {number} of {op.sizes}"
         assert (state.op_id, state.fault) == (op.op_id, 0), what
         assert state.empty == (op.num_tokens == 0), what
         expected = op.expected(params)
@@ -211,9 +270,8 @@ def check_cycles(
     params: ProcessingParams, operations: Sequence[Operation], bench: StreamBench, *, stalled: bool
 ) -> None:
     """Demand that every transfer and every first offer came in the predicted cycle."""
-    counts = [op.num_tokens for op in operations]
     traces = {name: bench.trace(name) for name in STREAMS} if stalled else {}
-    predicted = predict(params, counts, **traces)
+    predicted = predict(params, [op.sizes for op in operations], **traces)
     for name in STREAMS:
         trace = bench.trace(name)
         np.testing.assert_array_equal(trace.transfers, getattr(predicted, name), err_msg=f"transfers of {name}")

@@ -14,7 +14,7 @@ from golden.partial import PartialState, merge_chain
 from hw.payloads import pack_state
 from hw.timing.reduction import cycles, interval_cycles, latency_cycles, predict
 from tests.helpers.floats import corner_codes
-from tests.helpers.partials import make_state
+from tests.helpers.partials import make_state, mixed_beats
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,30 +28,39 @@ __all__ = [
     "corner_maxima",
     "empty_patterns",
     "faults",
+    "head_dims",
     "one_slow_stream",
     "random_run",
     "reset_anywhere",
+    "unequal_bodies",
 ]
 
 
 @dataclass(frozen=True)
 class Workload:
-    """Operations of a reduction unit: the states of each, and the ids and faults they come with."""
+    """Operations of a reduction unit: beats and states of each, and the ids and faults they come with."""
 
     params: ReductionParams
+    beats: list[int]
     states: list[list[PartialState]]
     op_ids: np.ndarray
     faults: np.ndarray
 
     @classmethod
-    def make(cls, params: ReductionParams, kinds: list[list[str]], seed: int) -> Workload:
-        """Return random states of the given kinds, one row an operation, with ids that agree."""
+    def make(
+        cls, params: ReductionParams, kinds: list[list[str]], seed: int, beats: list[int] | None = None
+    ) -> Workload:
+        """Return random states of the given kinds, one row an operation, with ids that agree; None is mixed beats."""
         rng = np.random.default_rng(seed)
         numerics = unit_numerics(params.exp, lanes=params.lanes)
-        states = [[make_state(params.head_dim, numerics, rng, kind) for kind in row] for row in kinds]
+        beats = mixed_beats(params, len(kinds), rng) if beats is None else beats
+        states = [
+            [make_state(count * params.lanes, numerics, rng, kind) for kind in row]
+            for row, count in zip(kinds, beats, strict=True)
+        ]
         ids = np.arange(len(kinds)) % (1 << params.op_id_bits)
         shape = (len(kinds), params.num_sources)
-        return cls(params, states, np.broadcast_to(ids[:, None], shape).copy(), np.zeros(shape, bool))
+        return cls(params, beats, states, np.broadcast_to(ids[:, None], shape).copy(), np.zeros(shape, bool))
 
     @property
     def empty(self) -> np.ndarray:
@@ -104,6 +113,7 @@ async def run(
     prediction = predict(
         work.params,
         work.empty,
+        work.beats,
         head_i=[bench.trace(f"head_i__{source}") for source in sources],
         body_i=[bench.trace(f"body_i__{source}") for source in sources],
         head_o=bench.trace("head_o"),
@@ -123,13 +133,14 @@ def _first_difference(found: list[int], expected: list[int]) -> object:
 
 
 async def back_to_back(bench: StreamBench, params: ReductionParams, operations: int) -> None:
-    """Operations without a stall: the closed forms, and a partial every interval, across operations too."""
-    work = Workload.make(params, [["plain"] * params.num_sources] * operations, seed=1)
+    """Operations of most beats without a stall: the closed forms, a partial every interval, across operations too."""
+    kinds = [["plain"] * params.num_sources] * operations
+    work = Workload.make(params, kinds, seed=1, beats=[params.beats] * operations)
     await run(bench, work, 0.0)
     heads, bodies = bench.trace("head_i__0").transfers, bench.trace("body_o").transfers
     assert heads[0] == 0
     assert bodies[0] == latency_cycles(params)
-    assert bodies[-1] + 1 == cycles(params, operations)
+    assert bodies[-1] + 1 == cycles(params, work.beats)
     beats, interval = params.beats, interval_cycles(params)
     starts = np.sort(
         np.concatenate([bench.trace(f"body_i__{j}").transfers[::beats] for j in range(params.num_sources)])
@@ -138,6 +149,19 @@ async def back_to_back(bench: StreamBench, params: ReductionParams, operations: 
     assert set(np.diff(starts[1:]).tolist()) <= {interval}
     ends = bodies[beats - 1 :: beats]
     assert set(np.diff(ends).tolist()) <= {interval * params.num_sources}
+
+
+async def head_dims(bench: StreamBench, params: ReductionParams, beats: list[int]) -> None:
+    """Operations of different head dimensions one after another without a stall: the closed form, and no gap."""
+    work = Workload.make(params, [["plain"] * params.num_sources] * len(beats), seed=2, beats=beats)
+    await run(bench, work, 0.0)
+    bodies = bench.trace("body_o").transfers
+    assert bodies[0] == latency_cycles(params, beats[0])
+    assert bodies[-1] + 1 == cycles(params, beats)
+    if params.exp.interval_cycles == 1:
+        taken = np.sort(np.concatenate([bench.trace(f"body_i__{j}").transfers for j in range(params.num_sources)]))
+        # Once the second partial has its weight, a beat every cycle.
+        assert set(np.diff(taken[beats[0] :]).tolist()) == {1}
 
 
 async def random_run(
@@ -155,6 +179,38 @@ async def empty_patterns(bench: StreamBench, params: ReductionParams, pause: flo
     """Every pattern of empty and other sources, one an operation."""
     kinds = [list(row) for row in product(["plain", "empty"], repeat=params.num_sources)]
     await run(bench, Workload.make(params, kinds, seed=3), pause)
+
+
+async def unequal_bodies(bench: StreamBench, params: ReductionParams) -> None:
+    """Bodies of unlike lengths spoil their own operation alone: ids, flags, m and l stay right, and all others too."""
+    most = params.beats
+    work = Workload.make(params, [["plain"] * params.num_sources] * 9, seed=9, beats=[2, most, most] * 3)
+    numerics = unit_numerics(params.exp, lanes=params.lanes)
+    rng = np.random.default_rng(10)
+    spoilt = {1: 1, 4: most - 1, 7: most + 3}
+    inputs, expected = work.inputs(), work.expected()
+    # Source 0 sends another number of beats than the others, one of them a single one, one more than the scratch holds.
+    wide = params.replace(head_dim=(most + 3) * params.lanes)
+    bodies = []
+    for number, row in enumerate(work.states):
+        state = row[0]
+        if number in spoilt:
+            other = make_state(spoilt[number] * params.lanes, numerics, rng)
+            state = PartialState(m=state.m, l=state.l, o=other.o)
+        bodies += pack_state(wide, state, op_id=0)[1]
+    await bench.reset()
+    for name, payloads in inputs.items():
+        bench.send(name, bodies if name == "body_i__0" else payloads)
+    await bench.until(head_o=9, body_o=sum(work.beats), timeout_cycles=20_000)
+    await bench.advance(40)
+    assert bench.items("head_o") == expected["head_o"]
+    found = bench.items("body_o")
+    assert len(found) == sum(work.beats)
+    ends = np.cumsum(work.beats)
+    for number, end in enumerate(ends):
+        if number not in spoilt:
+            start = end - work.beats[number]
+            assert found[start:end] == expected["body_o"][start:end], number
 
 
 async def one_slow_stream(bench: StreamBench, params: ReductionParams, slow: str) -> None:
@@ -204,4 +260,4 @@ async def reset_anywhere(bench: StreamBench, params: ReductionParams, cuts: list
             bench.stall(name, 0.3)
         await bench.advance(cut)
         kinds = [["plain"] * params.num_sources, ["empty"] + ["plain"] * (params.num_sources - 1)]
-        await run(bench, Workload.make(params, kinds, seed=cut), 0.0)
+        await run(bench, Workload.make(params, kinds, seed=cut, beats=[2, params.beats][:: 1 - cut % 2 * 2]), 0.0)

@@ -59,7 +59,7 @@ def test_zero_sums():
 
 
 def test_timing_diagram_of_the_docstring():
-    found = predict(_SIZES["two beats"], np.zeros(2, bool))
+    found = predict(_SIZES["two beats"], np.zeros(2, bool), [2, 2])
     assert found.head.tolist() == [0, 14]
     assert found.body.tolist() == [15, 16, 29, 30]
     assert found.output.tolist() == [17, 18, 31, 32]
@@ -99,18 +99,33 @@ def test_closed_form_is_the_recurrence_without_stalls():
     for beats in (2, 8, 13, 14, 15, 32):
         params = FinishParams(head_dim=2 * beats, lanes=2)
         assert interval_cycles(params) == max(beats, 14)
-        for operations in (1, 2, 9):
-            found = predict(params, np.zeros(operations, bool)).output
-            assert found[-1] + 1 == cycles(params, operations)
+        for sizes in ([beats], [1], [beats, 1], [1, beats], [beats] * 9, [beats, 2, beats, 1] * 3):
+            empty = np.array(sizes) == 1
+            found = predict(params, empty, sizes).output
+            assert found.size == sum(sizes)
+            assert found[-1] + 1 == cycles(params, sizes)
             assert found[0] == latency_cycles(params) == 17
-        assert cycles(params, 0) == 0
+            # A body of one beat takes as long as none.
+            assert predict(params, ~empty & empty, sizes).output.tolist() == found.tolist()
+        assert cycles(params, []) == 0
+    params = FinishParams(head_dim=256, lanes=16)
+    # 2, 8, 16 and 1 beats: an operation each 14, 14 and 16 cycles, then the last one's only beat.
+    assert cycles(params, [2, 8, 16, 1]) == 17 + 14 + 14 + 16 + 1
 
 
 def test_bad_arguments():
     with pytest.raises(TypeError, match="params must be a FinishParams, not ReductionParams"):
         FinishUnit(ReductionParams())
-    with pytest.raises(ValueError, match="operations must be at least 0, not -2"):
-        cycles(FinishParams(), -2)
+    for refused in (0, 9):
+        message = f"beats must be from 1 to 8, not {refused}"
+        with pytest.raises(ValueError, match=message):
+            interval_cycles(FinishParams(), refused)
+        with pytest.raises(ValueError, match=message):
+            cycles(FinishParams(), [1, refused])
+        with pytest.raises(ValueError, match=message):
+            predict(FinishParams(), np.zeros(1, bool), [refused])
+    with pytest.raises(ValueError, match="beats must have an entry for each of 2 operations, not 3"):
+        predict(FinishParams(), np.zeros(2, bool), [1, 2, 3])
     with pytest.raises(ValueError, match=r"empty must be of shape \(operations,\), not \(2, 2\)"):
         predict(FinishParams(), np.zeros((2, 2), bool))
     with pytest.raises(TypeError, match="fmt must be a FloatFormat, not 32"):

@@ -30,6 +30,8 @@ _BF16_EXP = POLY6.replace(fmt=BF16)
         (ReductionParams, {"exp": None}, TypeError, "exp must be an ExpSpec, not None"),
         (ProcessingParams, {"tile_tokens": 0}, ValueError, "tile_tokens must be from 1 to 4096, not 0"),
         (ProcessingParams, {"token_bits": 33}, ValueError, "token_bits must be from 1 to 32, not 33"),
+        (ProcessingParams, {"slices": 3}, ValueError, "slices must be a power of two, not 3"),
+        (ProcessingParams, {"slices": 32}, ValueError, "slices must be from 1 to 16, not 32"),
         (ReductionParams, {"exp": _BF16_EXP}, ValueError, "exp must be of format fp16, not 'bf16'"),
         (ProcessingParams, {"exp": _BF16_EXP}, ValueError, "exp must be of format fp16, not 'bf16'"),
         (ProcessingParams, {"exp": 6}, TypeError, "exp must be an ExpSpec, not 6"),
@@ -51,6 +53,7 @@ def test_sizes_that_follow() -> None:
     assert params.beats == 8
     assert params.state_bytes == 520  # 4 B m, 4 B l, 128 x 4 B o
     assert FinishParams(head_dim=80).beats == 5
+    assert [ProcessingParams(slices=slices).slice_levels for slices in (1, 2, 4, 8, 16)] == [0, 1, 2, 3, 4]
     assert ProcessingParams(tile_tokens=16).score_buffer_bytes == 128  # 2 tiles x 16 scores x 4 B
 
 

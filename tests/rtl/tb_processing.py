@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import cocotb
 import numpy as np
@@ -10,19 +10,24 @@ import numpy as np
 from golden.attention import attention_reference
 from golden.formats import FP16, FP32
 from hw.params import ProcessingParams
-from hw.timing.processing import cycles
+from hw.timing.operation import OperationSizes
+from hw.timing.processing import OperationCycles, cycles
 from tests.helpers.cocotb_bench import CocotbBench
 from tests.helpers.processing import (
     KINDS,
     check_cycles,
     check_states,
     make_operation,
+    mixed_sizes,
     offer,
     run,
     sizes,
     unpack,
 )
 from tests.helpers.rtl import case
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _INPUTS = ("command", "query", "kv")
 _OUTPUTS = ("head", "body")
@@ -32,13 +37,19 @@ def _params() -> ProcessingParams:
     return ProcessingParams(**case())
 
 
-def _operations(params: ProcessingParams, counts: list[int], kinds: tuple[str, ...], seed: int) -> list[Any]:
+def _operations(
+    params: ProcessingParams, counts: Sequence[OperationSizes | int], kinds: tuple[str, ...], seed: int
+) -> list[Any]:
     rng = np.random.default_rng(seed)
     mask = (1 << params.op_id_bits) - 1
     return [
         make_operation(params, rng, n, kinds[number % len(kinds)], op_id=(37 * number + seed) & mask)
         for number, n in enumerate(counts)
     ]
+
+
+def _closed(params: ProcessingParams, num_tokens: int) -> OperationCycles:
+    return cycles(params, OperationSizes.of(params, num_tokens))
 
 
 async def _check(bench: CocotbBench, params: ProcessingParams, operations: list[Any], *, stalled: bool) -> None:
@@ -59,7 +70,7 @@ async def every_size_back_to_back(dut: Any) -> None:
     kv, body = bench.trace("kv").transfers, bench.trace("body").transfers
     start, beats_before, bodies_before = kv[0], 0, 0
     for n in counts:
-        closed = cycles(params, n)
+        closed = _closed(params, n)
         if n:
             assert kv[beats_before] == start, f"first beat of {n} tokens"
             assert body[bodies_before + params.beats - 1] == start + closed.total, f"last body beat of {n} tokens"
@@ -115,6 +126,20 @@ async def mixed_operations_under_stalls(dut: Any, idle: float, pause: float) -> 
 
 
 @cocotb.test()
+@cocotb.parametrize(idle=[0.0, 0.4], pause=[0.0, 0.5, 0.96])
+async def operations_of_every_run_time_size(dut: Any, idle: float, pause: float) -> None:
+    """Beats, tiles, tokens and walks change from operation to operation."""
+    params = _params()
+    bench = await CocotbBench.start(dut)
+    counts = mixed_sizes(params, np.random.default_rng(int(100 * pause)), 60)
+    operations = _operations(params, counts, KINDS, seed=8)
+    for name in _OUTPUTS:
+        bench.stall(name, pause)
+    offer(bench, params, operations, idle=idle)
+    await _check(bench, params, operations, stalled=idle + pause > 0)
+
+
+@cocotb.test()
 @cocotb.parametrize(name=[*_INPUTS, *_OUTPUTS])
 async def one_stream_alone_stalls(dut: Any, name: str) -> None:
     params = _params()
@@ -150,9 +175,10 @@ async def reset_at_any_cycle_starts_anew(dut: Any) -> None:
     """Reset at 24 cycles of an operation and its drain, outputs stalled or not; what follows must be right."""
     params = _params()
     bench = await CocotbBench.start(dut)
-    before = _operations(params, [params.tile_tokens + 2, 3, 1], ("any code", "special"), seed=6)
-    after = _operations(params, [1, 0, params.tile_tokens + 1], ("normal",), seed=7)
-    length = cycles(params, params.tile_tokens + 2).total + 2 * params.beats
+    dropping = OperationSizes.of(params, 2, walk_tokens=2 * params.tile_tokens + 3, beats=1)
+    before = _operations(params, [params.tile_tokens + 2, dropping, 3, 1], ("any code", "special"), seed=6)
+    after = _operations(params, [1, 0, dropping, params.tile_tokens + 1], ("normal",), seed=7)
+    length = _closed(params, params.tile_tokens + 2).total + 2 * params.beats
     for number, cycle in enumerate(np.linspace(1, length, 24).astype(int)):
         for name in _OUTPUTS:
             bench.stall(name, 0.8 * (number % 2))

@@ -25,6 +25,12 @@ async def back_to_back(dut: Any) -> None:
 
 
 @cocotb.test()
+async def head_dims(dut: Any) -> None:
+    most = _params().beats
+    await reduction.head_dims(await CocotbBench.start(dut), _params(), [2, max(2, most // 2), most, 2, 2, most, 2] * 2)
+
+
+@cocotb.test()
 @cocotb.parametrize(idle=[0.0, 0.3, 0.8], stall=[0.0, 0.3, 0.8])
 async def random_run(dut: Any, idle: float, stall: float) -> None:
     bench = await CocotbBench.start(dut)
@@ -52,6 +58,11 @@ async def corner_maxima(dut: Any) -> None:
 @cocotb.test()
 async def faults(dut: Any) -> None:
     await reduction.faults(await CocotbBench.start(dut), _params())
+
+
+@cocotb.test()
+async def unequal_bodies(dut: Any) -> None:
+    await reduction.unequal_bodies(await CocotbBench.start(dut), _params())
 
 
 @cocotb.test()

@@ -1,8 +1,8 @@
 """The finish unit under Verilator: bit for bit the golden model, cycle for cycle formula and recurrence, error bound.
 
-Scenarios (:mod:`tests.helpers.finish`): back to back without stalls; idle x back-pressure on every stream over states
-of every kind; each stream alone far slower than the rest; corners as l and o; accuracy against float64; reset at many
-cycles.
+Scenarios (:mod:`tests.helpers.finish`), with bodies from one beat to the most: back to back without stalls; idle x
+back-pressure on every stream over states of every kind; each stream alone far slower than the rest; corners as l and o;
+accuracy against float64; reset at many cycles.
 """
 
 from __future__ import annotations
@@ -15,5 +15,5 @@ _TESTS = 1 + 9 + 3 + 1 + 1 + 1
 
 
 def test_finish():
-    size = {"head_dim": 64, "lanes": 16, "op_id_bits": 8}
+    size = {"head_dim": 256, "lanes": 16, "op_id_bits": 8}
     run_cocotb(FinishUnit, FinishParams(**size), module="tests.rtl.tb_finish", expected=_TESTS, case=size)

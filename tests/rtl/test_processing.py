@@ -7,22 +7,57 @@ import pytest
 
 from hw.cosim import run_streams
 from hw.params import ProcessingParams
+from hw.timing.operation import OperationSizes
 from hw.timing.processing import cycles
+from hw.timing.processing_prediction import predict
 from hw.units.processing import ProcessingUnit
 from tests.helpers.processing import check_states, make_operation, stimulus, unpack
+from tests.helpers.processing_group import ProcessingGroup
 from tests.helpers.rtl import run_cocotb, verilog_of
 
 _DESIGNS = {
     "d128": {"head_dim": 128, "lanes": 16, "tile_tokens": 16},
     "d40": {"head_dim": 40, "lanes": 8, "tile_tokens": 5},
     "d16": {"head_dim": 16, "lanes": 4, "tile_tokens": 8, "op_id_bits": 3},
+    "four slices": {"head_dim": 12, "lanes": 4, "tile_tokens": 4, "slices": 4},
 }
 
 
 @pytest.mark.parametrize("name", _DESIGNS)
 def test_states_and_cycles(name):
     case = _DESIGNS[name]
-    run_cocotb(ProcessingUnit, ProcessingParams(**case), module="tests.rtl.tb_processing", expected=19, case=case)
+    run_cocotb(*_unit(case), module="tests.rtl.tb_processing", expected=25, case=case)
+
+
+@pytest.mark.parametrize("name", ["d128", "d16", "four slices"])
+def test_permissions(name):
+    case = _DESIGNS[name]
+    run_cocotb(*_unit(case), module="tests.rtl.tb_processing_permissions", expected=25, case=case)
+
+
+def _unit(case):
+    """Return a unit as class and parameters, whose Verilog is kept between runs; a group of slices as it is."""
+    params = ProcessingParams(**case)
+    return (ProcessingUnit, params) if params.slices == 1 else (ProcessingGroup(params),)
+
+
+def test_one_unit_runs_operations_of_every_head_dim_and_tile():
+    """Head dimensions 16 to 128 and tiles of 1, 3 and 16 one after the other through the native harness."""
+    params = ProcessingParams(**_DESIGNS["d128"])
+    rng = np.random.default_rng(12)
+    sizes = [
+        OperationSizes.of(params, n, walk_tokens=n + dropped, beats=head_dim // 16, tile_tokens=tile_tokens)
+        for head_dim in (48, 16, 128, 80)
+        for tile_tokens in (3, 16, 1)
+        for n, dropped in ((1, 0), (37, 0), (0, 5), (18, 40))
+    ]
+    operations = [make_operation(params, rng, each, "normal", op_id=number) for number, each in enumerate(sizes)]
+    outputs = {"head": len(sizes), "body": sum(each.beats for each in sizes if each.num_tokens)}
+    streams = run_streams(verilog_of(ProcessingUnit, params), "dut", stimulus(params, operations), outputs).streams
+    check_states(params, operations, unpack(params, streams["head"].payloads, streams["body"].payloads))
+    predicted = predict(params, sizes)
+    for name in ("head", "body"):
+        np.testing.assert_array_equal(streams[name].cycles.astype(int), getattr(predicted, name), err_msg=name)
 
 
 def test_thousands_of_tokens_at_head_dim_128():
@@ -39,7 +74,7 @@ def test_thousands_of_tokens_at_head_dim_128():
     start = kv[0]
     first = 0
     for number, n in enumerate(counts):
-        closed = cycles(params, n)
+        closed = cycles(params, OperationSizes.of(params, n))
         assert kv[first] == start, n
         assert body[(number + 1) * params.beats - 1] == start + closed.total, n
         start += closed.interval

@@ -1,8 +1,9 @@
 """The reduction unit under Verilator: bit for bit the golden model, cycle for cycle the formula and the recurrence.
 
-Scenarios (:mod:`tests.helpers.reduction`): back to back without stalls; idle x back-pressure on every stream over
-states of every kind; every pattern of empty sources; each stream alone far slower than the rest; corner maxima;
-wrong ids and faults; reset at many cycles.
+Scenarios (:mod:`tests.helpers.reduction`): back to back without stalls; head dimensions that change from operation to
+operation; idle x back-pressure on every stream over states of every kind and head dimension; every pattern of empty
+sources; each stream alone far slower than the rest; corner maxima; wrong ids and faults; bodies of unlike lengths;
+reset at many cycles.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from hw.params import ReductionParams
 from hw.units.reduction import ReductionUnit
 from tests.helpers.rtl import run_cocotb
 
-_TESTS = 1 + 9 + 2 + 6 + 1 + 1 + 1
+_TESTS = 1 + 1 + 9 + 2 + 6 + 1 + 1 + 1 + 1
 
 
 @pytest.mark.parametrize(
     ("head_dim", "num_sources", "exp"),
-    [(64, 4, POLY6), (128, 3, POLY6), (32, 5, POLY6_SERIAL)],
-    ids=["d64-n4", "d128-n3", "d32-n5-serial"],
+    [(256, 4, POLY6), (80, 3, POLY6), (64, 5, POLY6_SERIAL)],
+    ids=["d256-n4", "d80-n3", "d64-n5-serial"],
 )
 def test_reduction(head_dim, num_sources, exp):
     params = ReductionParams(head_dim=head_dim, lanes=16, num_sources=num_sources, exp=exp)

@@ -1,0 +1,110 @@
+"""Sizes that the command of a processing unit gives an operation: checked here, for the hardware cannot refuse any."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from golden.checks import require_int
+
+if TYPE_CHECKING:
+    from hw.params import ProcessingParams
+
+__all__ = ["OperationSizes"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperationSizes:
+    """Sizes of one operation, named as in :func:`hw.layouts.command_layout`; made by :meth:`of` with a unit's largest.
+
+    Parameters
+    ----------
+    num_tokens : int
+        Tokens attended to, the first ones of the walk; 0 or more.
+    walk_tokens : int
+        Tokens whose keys and values stream by, ``num_tokens`` or more; the unit drops the others.
+    beats : int
+        Beats of a token's key or value, 1 or more.
+    tile_tokens : int
+        Tokens of a tile, 1 or more.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a size is not an integer or out of range.
+    """
+
+    num_tokens: int
+    walk_tokens: int
+    beats: int
+    tile_tokens: int
+
+    def __post_init__(self) -> None:
+        require_int("num_tokens", self.num_tokens, 0)
+        require_int("walk_tokens", self.walk_tokens, self.num_tokens)
+        require_int("beats", self.beats, 1)
+        require_int("tile_tokens", self.tile_tokens, 1)
+
+    @classmethod
+    def of(
+        cls,
+        params: ProcessingParams,
+        num_tokens: int,
+        *,
+        walk_tokens: int | None = None,
+        beats: int | None = None,
+        tile_tokens: int | None = None,
+    ) -> OperationSizes:
+        """Return the sizes of an operation that a unit of these parameters can run.
+
+        Parameters
+        ----------
+        params : ProcessingParams
+            The unit.
+        num_tokens : int
+            Tokens attended to.
+        walk_tokens, beats, tile_tokens : int, optional
+            As for the class; None is ``num_tokens``, and the largest that the unit has.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a size is not an integer, out of range or beyond the unit's.
+        """
+        sizes = cls(
+            num_tokens=num_tokens,
+            walk_tokens=num_tokens if walk_tokens is None else walk_tokens,
+            beats=params.beats if beats is None else beats,
+            tile_tokens=params.tile_tokens if tile_tokens is None else tile_tokens,
+        )
+        sizes.require_within(params)
+        return sizes
+
+    def require_within(self, params: ProcessingParams) -> None:
+        """Raise unless a unit of these parameters can run the operation.
+
+        Raises
+        ------
+        ValueError
+            If a size is beyond the unit's.
+        """
+        most_tokens = (1 << params.token_bits) - 1
+        require_int("num_tokens", self.num_tokens, 0, most_tokens)
+        require_int("walk_tokens", self.walk_tokens, 0, most_tokens)
+        require_int("beats", self.beats, 1, params.beats)
+        require_int("tile_tokens", self.tile_tokens, 1, params.tile_tokens)
+
+    @property
+    def live_tiles(self) -> int:
+        """Tiles of the walk that hold a token attended to."""
+        return -(-self.num_tokens // self.tile_tokens)
+
+    @property
+    def walk_tiles(self) -> int:
+        """Tiles of the walk."""
+        return -(-self.walk_tokens // self.tile_tokens)
+
+    @property
+    def kv_beats(self) -> int:
+        """Beats of the kv stream, those that are dropped included."""
+        return 2 * self.walk_tokens * self.beats
