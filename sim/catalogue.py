@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from hw.presets import MEMORY_PRESETS, UNIT_PRESETS, Deviation, Value
+from hw.presets import DRAM_ORGANISATIONS, DRAM_TIMINGS, MEMORY_PRESETS, UNIT_PRESETS, Deviation, Value
 from sim.calibration import factors
 from sim.model_config import load_model, model_names
 from sim.placement import PLACEMENTS
@@ -26,7 +26,7 @@ class Entry:
     Parameters
     ----------
     kind : str
-        ``unit``, ``device``, ``system``, ``model``, ``policy`` or ``calibration``.
+        ``unit``, ``device``, ``dram``, ``system``, ``model``, ``policy`` or ``calibration``.
     name, description : str
         Name and what it is.
     fields : dict of str to Value
@@ -68,7 +68,7 @@ class Entry:
 
 
 def catalogue() -> list[Entry]:
-    """Return every preset: units, devices, systems, models, calibration."""
+    """Return every preset: units, devices, DRAM organisations and timings, systems, models, calibration."""
     units = [
         Entry("unit", preset.name, preset.description, dict(preset.values()), preset.deviations)
         for preset in UNIT_PRESETS.values()
@@ -76,6 +76,10 @@ def catalogue() -> list[Entry]:
     devices = [
         Entry("device", device.name, device.description, dict(device.values()), device.deviations)
         for device in MEMORY_PRESETS.values()
+    ]
+    drams = [
+        Entry("dram", preset.name, preset.description, dict(preset.fields), preset.deviations)
+        for preset in (*DRAM_ORGANISATIONS.values(), *DRAM_TIMINGS.values())
     ]
     systems = [
         Entry("system", system.name, system.description, dict(system.values()), system.all_deviations())
@@ -98,7 +102,7 @@ def catalogue() -> list[Entry]:
         Entry("policy", name, "placement of the KV cache", {"rule": Value(rule, "text", "sim/placement.py")})
         for name, rule in PLACEMENTS.items()
     ]
-    return [*units, *devices, *systems, *models, *policies, calibration]
+    return [*units, *devices, *drams, *systems, *models, *policies, calibration]
 
 
 def _fields(model: Model) -> dict[str, Value]:

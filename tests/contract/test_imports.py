@@ -8,7 +8,9 @@ import sys
 import pytest
 
 
-@pytest.mark.parametrize("module", ["golden.attention", "hw.params", "hw.timing.processing", "hw.presets", "sim.cli"])
+@pytest.mark.parametrize(
+    "module", ["golden.attention", "hw.params", "hw.timing.processing", "hw.memory.rules", "hw.presets", "sim.cli"]
+)
 def test_loading_brings_no_hardware_description(module: str) -> None:
     program = (
         f"import sys, {module}; print(*sorted(m for m in sys.modules if m.split('.')[0] in ('amaranth', 'cocotb')))"

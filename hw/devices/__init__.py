@@ -1,0 +1,1 @@
+"""Whole devices: memory and the units in it, behind one command stream."""

@@ -1,0 +1,1 @@
+"""What memories are made of and what their commands must obey; nothing here loads Amaranth."""
