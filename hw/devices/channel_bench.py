@@ -1,0 +1,177 @@
+"""A channel with its memory, for simulation: what Verilator runs when cycles of a device are measured."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from amaranth.hdl import Cat, Module, ResetInserter, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.devices.bank_group import BankGroup, group_modules
+from hw.devices.clock_enable import ClockEnable
+from hw.devices.commands import column_command_layout, row_command_layout
+from hw.devices.layouts import operation_layout
+from hw.devices.memory_model import MemoryModel, load_layout
+from hw.devices.placed import Placed, UnitModule
+from hw.devices.sequencer import ChannelSequencer
+from hw.layouts import body_layout, head_layout, vector_layout
+from hw.memory.model_params import MemoryModelParams
+from hw.memory.rules import rule_names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from amaranth.hdl import Value
+
+    from hw.device_params import ChannelBenchParams, ChannelParams
+
+__all__ = ["BENCH_TOP", "ChannelBench", "bench_modules", "setup_layout"]
+
+BENCH_TOP = "nearkv_channel_bench"
+"""Name of the top module."""
+
+_POSTPONED_REFRESHES = 8
+"""What JESD238 allows."""
+
+
+def setup_layout(params: ChannelParams) -> data.StructLayout:
+    """Return the layout of the item that begins a run: cycles to the first refresh, 0 for none at all."""
+    return data.StructLayout({"first_refresh_cycles": range(params.timing.n_refi + 1)})
+
+
+class ChannelBench(wiring.Component):
+    """The sequencer of a channel, some of its bank groups, and a model of their banks. Simulation only.
+
+    All groups of a channel do the same in the same cycles, but for their token counts: simulating ``groups`` of them
+    gives the cycles and the states of these, and the commands of the channel.
+
+    Protocol
+    --------
+    ``load`` fills the cells, ``setup``, taken when nothing is left to load, begins the run: operations wait for it, and
+    the cycle that follows it is the first in which a refresh can fall due. Without refresh that rule is not watched.
+    The commands of
+    the sequencer appear on ``row_command`` and ``column_command`` in the cycle in which they are issued, whatever
+    their ``ready``. ``alarm`` gives an item in every cycle in which the memory model finds a rule broken, and in every
+    cycle after units have lost something.
+
+    Parameters
+    ----------
+    bench : ChannelBenchParams
+        The channel, and what of it is simulated.
+    """
+
+    simulation_only = True
+
+    def __init__(self, bench: ChannelBenchParams) -> None:
+        params = bench.channel
+        self.params = params
+        self.groups = groups = bench.groups
+        self.memory = MemoryModelParams(
+            organisation=params.organisation,
+            timing=params.timing,
+            simulated_groups=groups,
+            simulated_rows=bench.rows,
+            postponed_refreshes=_POSTPONED_REFRESHES,
+        )
+        state = params.reduction
+        super().__init__(
+            {
+                "load": In(stream.Signature(load_layout(self.memory))),
+                "setup": In(stream.Signature(setup_layout(params))),
+                "operation": In(stream.Signature(operation_layout(params))),
+                "query": In(stream.Signature(vector_layout(params.processing))),
+                "row_command": Out(stream.Signature(row_command_layout(params.organisation))),
+                "column_command": Out(stream.Signature(column_command_layout(params.organisation))),
+                "head": Out(stream.Signature(head_layout(state))).array(groups),
+                "body": Out(stream.Signature(body_layout(state))).array(groups),
+                "alarm": Out(stream.Signature(2)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Connect the parts."""
+        m = Module()
+        params = self.params
+        per_group = params.parts_per_group
+        running, refreshing = Signal(), Signal()
+        memory = MemoryModel(self.memory)
+        # What the rules remember begins with the run; the cells keep what has been loaded.
+        m.submodules.memory = ResetInserter(~running)(memory)
+        m.submodules.clock = clock = ClockEnable(params.logic_ratio)
+        m.submodules.sequencer = sequencer = ChannelSequencer(params, parts=self.groups * per_group)
+        wiring.connect(m, wiring.flipped(self.load), memory.load)
+        wiring.connect(m, wiring.flipped(self.query), sequencer.query)
+
+        m.d.comb += [
+            self.setup.ready.eq(~running & ~self.load.valid),
+            sequencer.start.eq(self.setup.valid & self.setup.ready),
+            sequencer.first_refresh_cycles.eq(self.setup.payload.first_refresh_cycles),
+            sequencer.operation.payload.eq(self.operation.payload),
+            sequencer.operation.valid.eq(self.operation.valid & running),
+            self.operation.ready.eq(sequencer.operation.ready & running),
+        ]
+        with m.If(sequencer.start):
+            m.d.sync += [running.eq(1), refreshing.eq(self.setup.payload.first_refresh_cycles != 0)]
+        for name in ("row_command", "column_command"):
+            source, shown = getattr(sequencer, name), getattr(self, name)
+            target = getattr(memory, name)
+            m.d.comb += [
+                shown.valid.eq(source.valid),
+                shown.payload.eq(source.payload),
+                target.valid.eq(source.valid),
+                target.payload.eq(source.payload),
+            ]
+
+        groups = [Placed(group_module(params)) for _ in range(self.groups)]
+        tokens = sequencer.operation.payload.tokens
+        banks = params.organisation.banks
+        for number, group in enumerate(groups):
+            m.submodules[f"group_{number}"] = group
+            m.d.comb += [
+                group.enable.eq(clock.enable),
+                group.command_valid.eq(sequencer.command_valid),
+                group.command.unit.eq(sequencer.operation.payload.unit),
+                group.query_valid.eq(sequencer.query_valid),
+                group.query.banks.eq(sequencer.banks),
+                group.query.beat.eq(sequencer.query.payload),
+            ]
+            for part in range(per_group):
+                place = number * per_group + part
+                m.d.comb += [
+                    group.command.tokens[part].eq(tokens[place]),
+                    sequencer.permissions[place].eq(group.permissions[part]),
+                ]
+            for bank in range(banks):
+                m.d.comb += [
+                    group.columns[bank].valid.eq(memory.columns[number * banks + bank].valid),
+                    group.columns[bank].data.eq(memory.columns[number * banks + bank].payload),
+                ]
+            wiring.connect(m, group.head, wiring.flipped(self.head[number]))
+            wiring.connect(m, group.body, wiring.flipped(self.body[number]))
+        due = rule_names(params.timing).index("refresh due")
+        broken = Cat(memory.broken[:due], memory.broken[due] & refreshing, memory.broken[due + 1 :])
+        m.d.comb += [
+            sequencer.command_free.eq(_all(group.command_free for group in groups)),
+            sequencer.query_free.eq(_all(group.query_free for group in groups)),
+            self.alarm.payload[0].eq(broken.any()),
+            self.alarm.payload[1].eq(~_all(~group.overrun for group in groups)),
+            self.alarm.valid.eq(self.alarm.payload != 0),
+        ]
+        return m
+
+
+def bench_modules(bench: ChannelBenchParams) -> list[UnitModule]:
+    """Return the Verilog modules of a bench, the one that holds all others last."""
+    channel = bench.channel
+    return [*group_modules(channel), group_module(channel), UnitModule(BENCH_TOP, ChannelBench, bench)]
+
+
+def group_module(params: ChannelParams) -> UnitModule:
+    """Return the Verilog module of a bank group."""
+    return UnitModule("nearkv_bank_group", BankGroup, params)
+
+
+def _all(signals: Iterable[Value]) -> Value:
+    """Return whether all of ``signals`` are high."""
+    return Cat(*signals).all()

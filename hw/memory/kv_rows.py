@@ -1,0 +1,137 @@
+"""How the keys and values of one operation lie in the rows of a channel's banks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from golden.checks import require_int
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from hw.device_params import ChannelParams
+
+__all__ = ["KvRows", "deal", "kv_rows", "row_images"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class KvRows:
+    """Rows of the tokens of one KV head in a channel: a row of keys, and one of values, for each tile.
+
+    Parameters
+    ----------
+    head_dim : int
+        Elements of a key.
+    beats : int
+        Columns of a token in one bank.
+    tile_tokens : int
+        Tokens of a row.
+    walk_tokens : int
+        Tokens of the longest part; every part is walked that far.
+    tiles, tile_columns, last_columns : int
+        Rows of keys (and of values), columns read of each, and of the last.
+    """
+
+    head_dim: int
+    beats: int
+    tile_tokens: int
+    walk_tokens: int
+    tiles: int
+    tile_columns: int
+    last_columns: int
+
+    @property
+    def columns(self) -> int:
+        """Columns of keys and values that are read."""
+        return 2 * self.walk_tokens * self.beats
+
+
+def deal(num_tokens: int, parts: int) -> npt.NDArray[np.int64]:
+    """Return how many tokens each part has when token t goes to part ``t % parts``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``num_tokens`` is below 0 or ``parts`` below 1.
+    """
+    require_int("num_tokens", num_tokens, 0)
+    require_int("parts", parts, 1)
+    return (num_tokens + parts - 1 - np.arange(parts)) // parts
+
+
+def kv_rows(params: ChannelParams, head_dim: int, walk_tokens: int) -> KvRows:
+    """Return the rows of an operation.
+
+    Parameters
+    ----------
+    params : ChannelParams
+        The channel.
+    head_dim : int
+        Elements of a key, from 1 to ``params.head_dim``. It is filled with zeros up to whole columns in every bank
+        that holds a slice.
+    walk_tokens : int
+        Tokens of the longest part, 0 or more.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the head dimension is out of range, a row holds more tokens than the processing unit's score buffer, or the
+        rows are more than a bank has.
+    """
+    require_int("head_dim", head_dim, 1, params.head_dim)
+    require_int("walk_tokens", walk_tokens, 0)
+    columns = params.organisation.columns
+    beats = -(-head_dim // (params.processing.lanes * params.processing.slices))
+    tile_tokens = columns // beats
+    if tile_tokens > params.processing.tile_tokens:
+        raise ValueError(
+            f"head_dim {head_dim} puts {tile_tokens} tokens in a row: the score buffer must hold a tile of as many, "
+            f"it holds {params.processing.tile_tokens}"
+        )
+    tiles = -(-walk_tokens // tile_tokens)
+    if 2 * tiles > params.organisation.rows:
+        raise ValueError(f"rows must be at most the {params.organisation.rows} of a bank, not {2 * tiles}")
+    return KvRows(
+        head_dim=head_dim,
+        beats=beats,
+        tile_tokens=tile_tokens,
+        walk_tokens=walk_tokens,
+        tiles=tiles,
+        tile_columns=tile_tokens * beats,
+        last_columns=(walk_tokens - (tiles - 1) * tile_tokens) * beats if tiles else 0,
+    )
+
+
+def row_images(rows: KvRows, vectors: npt.NDArray[np.uint16], *, lanes: int, slices: int) -> npt.NDArray[np.uint16]:
+    """Return the columns that hold the keys, or the values, of one part.
+
+    Parameters
+    ----------
+    rows : KvRows
+        From :func:`kv_rows`.
+    vectors : ndarray of uint16, shape (num_tokens, head_dim)
+        Codes; no more tokens than ``rows.walk_tokens``.
+    lanes, slices : int
+        Elements of a column, and banks that a token is cut over.
+
+    Returns
+    -------
+    ndarray of uint16, shape (slices, tiles, tile_columns, lanes)
+        Zero where there is no token.
+
+    Raises
+    ------
+    ValueError
+        If there are more tokens than the rows hold.
+    """
+    num_tokens, head_dim = vectors.shape
+    if num_tokens > rows.walk_tokens:
+        raise ValueError(f"vectors must number at most {rows.walk_tokens}, not {num_tokens}")
+    width = rows.beats * lanes
+    filled = np.zeros((rows.tiles * rows.tile_tokens, slices * width), np.uint16)
+    filled[:num_tokens, :head_dim] = vectors
+    split = filled.reshape(rows.tiles, rows.tile_tokens, slices, rows.beats, lanes)
+    return split.transpose(2, 0, 1, 3, 4).reshape(slices, rows.tiles, rows.tile_columns, lanes)

@@ -1,0 +1,83 @@
+"""Cycles of a channel of banks in lock step: rows, the rate at which it can stream, and refresh.
+
+All cycles are those of the memory clock.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hw.device_params import ChannelParams
+
+__all__ = ["StreamLimit", "refreshes_before", "row_cycles", "stream_limit", "with_refresh"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamLimit:
+    """The least cycles that a column of all banks can take, sustained.
+
+    Parameters
+    ----------
+    memory_cycles : Fraction
+        By the rules of the memory: a row's columns, its opening and closing, and the share of refresh.
+    cap_cycles : Fraction or None
+        By the power cap; None where there is none.
+    """
+
+    memory_cycles: Fraction
+    cap_cycles: Fraction | None
+
+    @property
+    def column_cycles(self) -> Fraction:
+        """The larger of the two."""
+        return max(self.memory_cycles, self.cap_cycles or Fraction(0))
+
+
+def row_cycles(params: ChannelParams, columns: int) -> int:
+    """Return the cycles from the activation of a row of which ``columns`` are read to that of the next one.
+
+    ``max(max(n_rcdrd + (columns - 1) * n_ccdab + n_rtpl, n_ras) + n_rp, n_rc)``, refresh, power cap and waiting units
+    left out.
+    """
+    timing = params.timing
+    reading = timing.n_rcdrd + (columns - 1) * timing.n_ccdab + timing.n_rtpl
+    return max(max(reading, timing.n_ras) + timing.n_rp, timing.n_rc)
+
+
+def stream_limit(params: ChannelParams, columns: int) -> StreamLimit:
+    """Return the limit for rows of ``columns`` columns.
+
+    A refresh takes ``n_rfc`` of every ``n_refi`` cycles: the precharge before it is the row's own.
+    """
+    timing = params.timing
+    share = Fraction(timing.n_refi - timing.n_rfc, timing.n_refi)
+    return StreamLimit(
+        memory_cycles=Fraction(row_cycles(params, columns), columns) / share, cap_cycles=params.column_period
+    )
+
+
+def refreshes_before(params: ChannelParams, free_cycles: int, first_refresh_cycles: int) -> int:
+    """Return the refreshes given within a run that takes ``free_cycles`` without any.
+
+    The k-th falls due ``first_refresh_cycles + (k - 1) * n_refi`` cycles after the start and makes everything behind
+    it ``n_rfc`` later: it is within the run if that is before the end of what the ones before it have made of the run.
+    """
+    count = 0
+    if first_refresh_cycles == 0:
+        return 0
+    timing = params.timing
+    while first_refresh_cycles + count * timing.n_refi < free_cycles + count * timing.n_rfc:
+        count += 1
+    return count
+
+
+def with_refresh(params: ChannelParams, free_cycles: int, first_refresh_cycles: int) -> int:
+    """Return the cycles of a run that takes ``free_cycles`` without refresh.
+
+    Each refresh costs ``n_rfc``: it waits for the end of a row, whose precharge then serves both. Where it falls
+    beside the end of the run it may or may not be in it, which moves the result by ``n_rfc`` at the most.
+    """
+    return free_cycles + refreshes_before(params, free_cycles, first_refresh_cycles) * params.timing.n_rfc

@@ -1,0 +1,110 @@
+"""Operations for a channel, what its groups must answer, and its commands as the independent checker reads them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from golden.attention import local_state
+from golden.formats import FP16
+from golden.numerics import unit_numerics
+from golden.partial import merge_chain
+from hw.channel_run import ChannelOperation
+from hw.device_params import ChannelParams, Mapping
+from hw.devices.commands import ColumnKind, RowKind, Scope
+from hw.memory.kv_rows import deal, kv_rows
+from tests.helpers.dram_checker import Command, DramChecker, check
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from golden.partial import PartialState
+    from hw.channel_run import ChannelRun
+
+__all__ = ["assert_legal", "assert_states", "make_channel_operation"]
+
+
+def make_channel_operation(
+    params: ChannelParams,
+    rng: np.random.Generator,
+    *,
+    head_dim: int,
+    tokens: int | Sequence[int],
+    groups: int = 1,
+    spread: float = 1.0,
+) -> ChannelOperation:
+    """Return an operation of random q, k and v; ``tokens`` in all, dealt out evenly, or of every part."""
+    counts = deal(tokens, params.parts) if isinstance(tokens, int) else np.array(tokens)
+
+    def draw(*shape: int) -> np.ndarray:
+        return FP16.to_codes((spread * rng.standard_normal(shape)).astype(np.float16))
+
+    simulated = counts[: groups * params.parts_per_group]
+    return ChannelOperation(
+        query=draw(head_dim),
+        keys=[draw(int(count), head_dim) for count in simulated],
+        values=[draw(int(count), head_dim) for count in simulated],
+        tokens=counts,
+        scale=1 / np.sqrt(head_dim),
+    )
+
+
+def assert_states(run: ChannelRun, operations: Sequence[ChannelOperation], groups: int = 1) -> None:
+    """Hold every state of the simulated groups bit for bit against the golden model."""
+    for group in range(groups):
+        given = run.states(group, unit_numerics(run.params.processing.exp))
+        for number, (state, expected) in enumerate(zip(given, _expected(run.params, operations, group), strict=True)):
+            where = f"group {group}, operation {number}"
+            assert bool(state.empty) == bool(expected.empty), where
+            if not expected.empty:
+                for name in ("m", "l", "o"):
+                    codes, wanted = (getattr(s, name).astype(np.float32).view(np.uint32) for s in (state, expected))
+                    np.testing.assert_array_equal(codes, wanted, err_msg=f"{where}: {name}")
+
+
+def _expected(params: ChannelParams, operations: Sequence[ChannelOperation], group: int) -> Iterator[PartialState]:
+    processing = params.processing
+    for operation in operations:
+        plan = kv_rows(params, len(operation.query), int(operation.tokens.max()))
+        width = plan.beats * processing.lanes * processing.slices
+        numerics = unit_numerics(processing.exp, processing.lanes, plan.tile_tokens, processing.slices)
+
+        def filled(codes: np.ndarray, width: int = width) -> np.ndarray:
+            return FP16.from_codes(np.pad(codes, [(0, 0)] * (codes.ndim - 1) + [(0, width - codes.shape[-1])]))
+
+        parts = range(group * params.parts_per_group, (group + 1) * params.parts_per_group)
+        states = [
+            local_state(
+                filled(operation.query)[np.newaxis],
+                filled(operation.keys[part])[:, np.newaxis],
+                filled(operation.values[part])[:, np.newaxis],
+                operation.scale,
+                numerics,
+            )
+            for part in parts
+        ]
+        state = states[0] if params.mapping is Mapping.SPLIT else merge_chain(states, numerics)
+        yield type(state)(m=state.m[0], l=state.l[0], o=state.o[0], base=state.base)
+
+
+def assert_legal(run: ChannelRun, *, refreshing: bool) -> dict[str, int]:
+    """Hold the commands against the checker, which shares no code with the sequencer; return how many of each came."""
+    organisation = asdict(run.params.organisation)
+    timing = {name: number for name, number in asdict(run.params.timing).items() if name != "clock_ns"}
+    commands = [
+        Command(
+            cycle=cycle,
+            kind=(RowKind if bus == "row" else ColumnKind)(fields.pop("kind")).name,
+            scope=Scope(fields.pop("scope")).name,
+            **fields,
+        )
+        for cycle, bus, fields in run.commands()
+    ]
+    checker = DramChecker(timing, organisation)
+    violations = check(checker, commands)
+    if not refreshing:
+        violations = [violation for violation in violations if violation.rule != "refresh due"]
+    assert not violations, violations[:3]
+    return checker.counts
