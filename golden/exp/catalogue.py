@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from golden.exp.spec import ExpSpec
 
-__all__ = ["DEFAULT_UNITS", "FAMILIES", "FULL_PRECISION", "UNITS"]
+__all__ = ["DEFAULT_UNITS", "FAMILIES", "FULL_PRECISION", "LARGE_UNITS", "UNITS"]
 
 FAMILIES: dict[str, type[ExpSpec]] = {
     family.family: family
@@ -86,9 +86,12 @@ UNITS: dict[str, ExpSpec] = _by_name(
 )
 """All units that ship, by name."""
 
-# The first three take minutes of synthesis each; of the rest each is a near twin of one that stays.
+LARGE_UNITS = frozenset(("poly6-full", "direct-6-8", "direct-6-4"))
+"""Units of 10,000 gates and more, on which a thorough synthesis spends many minutes."""
+
+# Of the small ones each is a near twin of one that stays.
 _NOT_BY_DEFAULT = {
-    *("poly6-full", "direct-6-8", "direct-6-4"),
+    *LARGE_UNITS,
     *("poly2-f14", "poly4-f14-tapered", "poly6-f16-tapered", "poly4-f14-estrin", "poly6-f16-estrin", "poly3-f14-cut"),
     *("poly6-f14-taylor", "linear-8-14", "linear-64-16", "quadratic-2-12", "quadratic-4-12", "quadratic-16-16"),
     *("table-128", "table-512", "schraudolph-offset", "poly4-f18-q0.16", "poly5-f14", "poly7-f16"),

@@ -12,6 +12,7 @@ from sim.report import print_tables, to_csv, to_json, write_text
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable, Mapping, Sequence
 
     from golden.exp import ExpSpec
 
@@ -66,8 +67,21 @@ def add_measuring_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def measured_rows(units: list[ExpSpec], arguments: argparse.Namespace) -> list[dict[str, Any]]:
+def measured_rows(
+    units: list[ExpSpec],
+    arguments: argparse.Namespace,
+    pipelined: Callable[[Sequence[Mapping[str, Any]]], set[str]] = lambda rows: set(),
+) -> list[dict[str, Any]]:
     """Return the rows of ``units`` as the options say, with progress on standard error.
+
+    Parameters
+    ----------
+    units : list of ExpSpec
+        With different names.
+    arguments : Namespace
+        Those of :func:`add_measuring_options`.
+    pipelined : callable
+        Names the rows to pipeline, as in :func:`sim.studies.exp.exp_rows`; none by default.
 
     Raises
     ------
@@ -81,8 +95,7 @@ def measured_rows(units: list[ExpSpec], arguments: argparse.Namespace) -> list[d
     from hw.synth import SynthesisError
     from hw.toolchain import ToolError
     from sim.errors import ConfigError, SimError
-    from sim.studies.exp import combinational_units, exp_rows
-    from sim.studies.exp_targets import target_units
+    from sim.studies.exp import exp_rows
 
     liberty = None if arguments.liberty is None else Path(arguments.liberty).absolute()
     try:
@@ -93,7 +106,7 @@ def measured_rows(units: list[ExpSpec], arguments: argparse.Namespace) -> list[d
             liberty,
             jobs=arguments.jobs,
             progress=lambda text: print(text, file=sys.stderr, flush=True),
-            pipelined=combinational_units if getattr(arguments, "spec", None) else target_units,
+            pipelined=pipelined,
         )
     except LibertyError as error:
         raise ConfigError(f"--liberty: {error}") from None
@@ -107,12 +120,15 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the rows of the study; return 1 if a unit's RTL differs from its golden model, else 0."""
     from golden.exp.catalogue import DEFAULT_UNITS
     from sim.plots_exp import exp_figure
+    from sim.studies.exp import combinational_units
     from sim.studies.exp_tables import csv_rows, study_tables
-    from sim.studies.exp_targets import target_rows
+    from sim.studies.exp_targets import target_rows, target_units
     from sim.studies.exp_units import load_units
 
-    units = list(DEFAULT_UNITS.values()) if arguments.spec is None else load_units(arguments.spec)
-    rows = measured_rows(units, arguments)
+    if arguments.spec is None:
+        rows = measured_rows(list(DEFAULT_UNITS.values()), arguments, target_units)
+    else:
+        rows = measured_rows(load_units(arguments.spec), arguments, combinational_units)
     targets = target_rows(rows)
     if arguments.csv is not None:
         write_text(Path(arguments.csv), to_csv(csv_rows(rows)))

@@ -26,7 +26,7 @@ FORMS = {
 """Units of degree 6 that the claim may mean."""
 
 BASELINES = {
-    "poly6-full": "full precision: words of fp32's 24 bits inside, the same polynomial",
+    "poly6-full": "full precision: words of fp32's 24 bits inside, the same polynomial (by abc's quick script)",
     "shift-add14": "CORDIC class: shifts and adds, one bit a step",
     "table-1024": "table of 1,024 entries, no arithmetic",
     "poly3-f14": "degree 3, Horner, the same frame and word length",
