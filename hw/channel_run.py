@@ -12,7 +12,7 @@ from hw.cosim import CosimError, StreamRecord, run_streams
 from hw.device_params import ChannelBenchParams
 from hw.devices.cells import with_cells
 from hw.devices.channel_bench import BENCH_TOP, bench_modules
-from hw.devices.commands import column_command_layout, row_command_layout
+from hw.devices.commands import ColumnKind, column_command_layout, row_command_layout
 from hw.devices.layouts import operation_layout
 from hw.layouts import head_layout
 from hw.memory.kv_rows import KvRows, kv_rows, row_images
@@ -88,6 +88,17 @@ class ChannelRun:
             for cycle, payload in zip(record.cycles, record.payloads, strict=True)
         ]
         return sorted(found, key=lambda command: command[:2])
+
+    @property
+    def read_cycles(self) -> list[int]:
+        """Cycles in which a column of all banks was read into the units."""
+        layout = column_command_layout(self.params.organisation)
+        record = self.column_commands
+        return [
+            int(cycle)
+            for cycle, payload in zip(record.cycles, record.payloads, strict=True)
+            if unpack(layout, payload)["kind"] == ColumnKind.MAC.value
+        ]
 
     def states(self, group: int, numerics: Numerics) -> Iterator[PartialState]:
         """Yield the state of each operation that a simulated group gave."""

@@ -11,20 +11,16 @@ from amaranth.lib.wiring import In, Out
 from hw.device_params import Mapping
 from hw.devices.clock_crossing import FromLogic, ToLogic
 from hw.devices.layouts import bus_command_layout, bus_query_layout, permission_layout
-from hw.devices.placed import Placed, UnderEnable, UnitModule
+from hw.devices.modules import adder_module, stage_module, unit_module
+from hw.devices.placed import Placed
 from hw.layouts import body_layout, command_layout, head_layout, vector_layout
-from hw.units.processing import ProcessingUnit
-from hw.units.reduction import ReductionUnit
-from hw.units.score_adder import ScoreAdder
-from hw.units.state_join import StateJoin
 
 if TYPE_CHECKING:
     from amaranth.hdl import Signal
 
     from hw.device_params import ChannelParams
-    from hw.params import ProcessingParams, ReductionParams
 
-__all__ = ["BankGroup", "column_layout", "group_modules"]
+__all__ = ["BankGroup", "column_layout"]
 
 
 def column_layout(params: ChannelParams) -> data.StructLayout:
@@ -103,7 +99,7 @@ class BankGroup(wiring.Component):
         m = Module()
         params = self.params
         banks = params.organisation.banks
-        units = [Placed(_unit_module(params)) for _ in range(banks)]
+        units = [Placed(unit_module(params)) for _ in range(banks)]
         overruns: list[Signal] = []
         commands_free, queries_free = [], []
         for bank, unit in enumerate(units):
@@ -141,7 +137,7 @@ class BankGroup(wiring.Component):
                 self.permissions[part].key_operations.eq(units[part].key_operations),
                 self.permissions[part].value_tiles.eq(units[part].value_tiles),
             ]
-        stage = Placed(_stage_module(params))
+        stage = Placed(stage_module(params))
         m.submodules.stage = stage
         m.d.comb += stage.enable.eq(self.enable)
         for number, unit in enumerate(units):
@@ -163,7 +159,7 @@ class BankGroup(wiring.Component):
 
     def _add_scores(self, m: Module, units: list[Placed], overruns: list[Signal]) -> None:
         """Add the parts of every score, and give the sum to all units."""
-        m.submodules.score_adder = adder = Placed(_adder_module(self.params))
+        m.submodules.score_adder = adder = Placed(adder_module(self.params))
         m.d.comb += adder.enable.eq(self.enable)
         overruns.append(adder.fault)
         for number, unit in enumerate(units):
@@ -173,39 +169,3 @@ class BankGroup(wiring.Component):
                 unit.score.valid.eq(adder.o.valid),
                 unit.score.sum.eq(adder.o.sum),
             ]
-
-
-def group_modules(params: ChannelParams) -> list[UnitModule]:
-    """Return the Verilog modules that a bank group is made of, itself not among them."""
-    modules = [_unit_module(params), _stage_module(params)]
-    return [*modules, _adder_module(params)] if params.mapping is Mapping.SPLIT else modules
-
-
-def _unit_module(params: ChannelParams) -> UnitModule:
-    return UnitModule("nearkv_processing_enabled", _processing, params.processing)
-
-
-def _stage_module(params: ChannelParams) -> UnitModule:
-    if params.mapping is Mapping.SPLIT:
-        return UnitModule("nearkv_state_join_enabled", _state_join, params.processing)
-    return UnitModule("nearkv_reduction_enabled", _reduction, params.reduction)
-
-
-def _adder_module(params: ChannelParams) -> UnitModule:
-    return UnitModule("nearkv_score_adder_enabled", _score_adder, params.processing.slices)
-
-
-def _processing(params: ProcessingParams) -> UnderEnable:
-    return UnderEnable(ProcessingUnit(params))
-
-
-def _state_join(params: ProcessingParams) -> UnderEnable:
-    return UnderEnable(StateJoin(params))
-
-
-def _reduction(params: ReductionParams) -> UnderEnable:
-    return UnderEnable(ReductionUnit(params))
-
-
-def _score_adder(slices: int) -> UnderEnable:
-    return UnderEnable(ScoreAdder(slices))

@@ -8,11 +8,12 @@ from amaranth.hdl import Cat, Module, ResetInserter, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.devices.bank_group import BankGroup, group_modules
+from hw.devices.bank_group import BankGroup
 from hw.devices.clock_enable import ClockEnable
 from hw.devices.commands import column_command_layout, row_command_layout
 from hw.devices.layouts import operation_layout
 from hw.devices.memory_model import MemoryModel, load_layout
+from hw.devices.modules import group_modules
 from hw.devices.placed import Placed, UnitModule
 from hw.devices.sequencer import ChannelSequencer
 from hw.layouts import body_layout, head_layout, vector_layout

@@ -1,3 +1,5 @@
+# amaranth: UnusedElaboratable=no
+# A component is made here to read its signature as often as to be written as Verilog.
 """Units that a device places many times, each a Verilog module of its own that is written once."""
 
 from __future__ import annotations

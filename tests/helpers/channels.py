@@ -86,7 +86,7 @@ def _expected(params: ChannelParams, operations: Sequence[ChannelOperation], gro
             for part in parts
         ]
         state = states[0] if params.mapping is Mapping.SPLIT else merge_chain(states, numerics)
-        yield type(state)(m=state.m[0], l=state.l[0], o=state.o[0], base=state.base)
+        yield state[0]
 
 
 def assert_legal(run: ChannelRun, *, refreshing: bool) -> dict[str, int]:

@@ -14,18 +14,13 @@ from tests.helpers.channels import assert_legal, assert_states, make_channel_ope
 ATTACC = DEVICE_PRESETS["attacc"].channel
 UNLIMITED = DEVICE_PRESETS["attacc-unlimited"].channel
 PAM = DEVICE_PRESETS["pam"].channel
-ROWS = 256
+ROWS = 1024
 
 
 def _run(params, operations, **options):
     run = run_channel(params, operations, rows=ROWS, **options)
     assert_states(run, operations)
     return run, assert_legal(run, refreshing=bool(options.get("first_refresh_cycles")))
-
-
-def _columns(run):
-    """Cycles of the column reads."""
-    return [cycle for cycle, bus, fields in run.commands() if bus == "column" and fields["kind"].name == "MAC"]
 
 
 def test_head_dimensions_and_token_counts_of_every_kind():
@@ -46,9 +41,9 @@ def test_head_dimensions_and_token_counts_of_every_kind():
     ]
     _, counts = _run(ATTACC, operations)
     tiles = [-(-int(op.tokens.max()) // (32 // -(-len(op.query) // 64))) for op in operations]
-    assert counts["ACT"] == counts["PRE"] == 2 * sum(tiles)
+    assert counts["ACTAB"] == counts["PREAB"] == 2 * sum(tiles)
     beats = [-(-len(op.query) // 64) for op in operations]
-    assert counts["MAC"] == sum(2 * int(op.tokens.max()) * b for op, b in zip(operations, beats, strict=True))
+    assert counts["MACAB"] == sum(2 * int(op.tokens.max()) * b for op, b in zip(operations, beats, strict=True))
     assert counts["BROADCAST"] == sum(ATTACC.command_columns + 4 * b for b in beats)
 
 
@@ -68,9 +63,9 @@ def test_refresh_costs_what_the_formula_says(first):
     operations = [make_channel_operation(ATTACC, rng, head_dim=128, tokens=2048) for _ in range(4)]
     free, _ = _run(ATTACC, operations)
     run, counts = _run(ATTACC, operations, first_refresh_cycles=first)
-    predicted = with_refresh(ATTACC, _columns(free)[-1], first)
-    assert counts["REF"] >= 3
-    assert abs(_columns(run)[-1] - predicted) <= max(0.01 * predicted, row_cycles(ATTACC, 32))
+    predicted = with_refresh(ATTACC, free.read_cycles[-1], first)
+    assert counts["REFAB"] >= 3
+    assert abs(run.read_cycles[-1] - predicted) <= max(0.01 * predicted, row_cycles(ATTACC, 32))
 
 
 @pytest.mark.parametrize("params", [ATTACC, UNLIMITED, PAM], ids=["attacc", "unlimited", "pam"])
@@ -78,11 +73,11 @@ def test_streaming_reaches_the_limit_of_memory_or_cap(params):
     """4,096 tokens a bank group, refresh on: at least 99 % of the limit that the rules and the cap leave."""
     rng = np.random.default_rng(5)
     operations = [make_channel_operation(params, rng, head_dim=128, tokens=16 * 1024) for _ in range(4)]
-    run = run_channel(params, operations, rows=1024, first_refresh_cycles=params.timing.n_refi)
+    run = run_channel(params, operations, rows=ROWS, first_refresh_cycles=params.timing.n_refi)
     assert_states(run, operations)
     counts = assert_legal(run, refreshing=True)
-    reads = _columns(run)
-    assert len(reads) == counts["MAC"] == 4 * 2 * 1024 * 2
+    reads = run.read_cycles
+    assert len(reads) == counts["MACAB"] == 4 * 2 * 1024 * 2
     # By hand, from the rules alone: opening, 31 spaced reads, closing; refresh takes its share of every interval.
     timing = params.timing
     row = 19 + 31 * timing.n_ccdab + 8 + 19
