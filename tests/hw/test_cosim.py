@@ -55,6 +55,22 @@ def test_every_item_comes_with_its_cycle(verilog: str) -> None:
     assert run.cycles == 4
 
 
+def test_items_are_offered_from_their_cycles_on(verilog: str) -> None:
+    # The fourth may come in cycle 4, when its predecessor is still waiting.
+    run = run_streams(verilog, "twice", {"i": [1, 2, 3, 4]}, {"o": 4}, earliest={"i": [2, 2, 7, 4]})
+    np.testing.assert_array_equal(run.streams["i"].cycles, [2, 3, 7, 8])
+    assert run.streams["o"].payloads == [word << 100 | word for word in (1, 2, 3, 4)]
+
+
+def test_cycles_that_do_not_fit_the_items_are_refused(verilog: str) -> None:
+    with pytest.raises(ValueError, match=r"^earliest must have a cycle for each of the 2 items of i, not 1$"):
+        run_streams(verilog, "twice", {"i": [1, 2]}, {"o": 2}, earliest={"i": [0]})
+    with pytest.raises(ValueError, match=r"^earliest of i must be at least 0, not -1$"):
+        run_streams(verilog, "twice", {"i": [1]}, {"o": 1}, earliest={"i": [-1]})
+    with pytest.raises(ValueError, match=r"^input stream must be one of i, not 'x'$"):
+        run_streams(verilog, "twice", {"i": [1]}, {"o": 1}, earliest={"x": [0]})
+
+
 def test_no_items_are_asked_for(verilog: str) -> None:
     run = run_streams(verilog, "twice", {"i": []}, {"o": 0})
     assert run.streams["o"].payloads == []
