@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from golden.formats import FP32
+from hw.channel_operation import ChannelOperation, place_operations
 from hw.cosim import CosimError, StreamRecord, run_streams
 from hw.device_params import ChannelBenchParams
 from hw.devices.cells import with_cells
 from hw.devices.channel_bench import BENCH_TOP, bench_modules
 from hw.devices.commands import ColumnKind, column_command_layout, row_command_layout
-from hw.devices.layouts import operation_layout
+from hw.devices.layouts import operation_layout, place_layout
 from hw.layouts import head_layout
-from hw.memory.kv_rows import KvRows, kv_rows, row_images
+from hw.memory.kv_rows import row_images, token_places
+from hw.native_arithmetic import with_native
 from hw.payloads import pack_vectors, unpack, unpack_state
 
 if TYPE_CHECKING:
@@ -25,32 +27,11 @@ if TYPE_CHECKING:
 
     from golden.numerics import Numerics
     from golden.partial import PartialState
+    from hw.channel_operation import KvHead, PlacedOperation
     from hw.device_params import ChannelParams
+    from hw.memory.kv_rows import KvRows
 
 __all__ = ["ChannelOperation", "ChannelRun", "bench_verilog", "run_channel"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class ChannelOperation:
-    """One query over the tokens of one KV head in one channel.
-
-    Parameters
-    ----------
-    query : ndarray of uint16, shape (head_dim,)
-        Codes of q.
-    keys, values : sequence of ndarray of uint16, shape (tokens, head_dim)
-        Codes of the tokens of each simulated part; a part may have none.
-    tokens : ndarray of int, shape (parts,)
-        Token counts of all parts of the channel; those of the simulated ones are the lengths of ``keys``.
-    scale : float
-        Factor of the scores.
-    """
-
-    query: npt.NDArray[np.uint16]
-    keys: Sequence[npt.NDArray[np.uint16]]
-    values: Sequence[npt.NDArray[np.uint16]]
-    tokens: npt.NDArray[np.int64]
-    scale: float
 
 
 @dataclass(frozen=True)
@@ -60,13 +41,17 @@ class ChannelRun:
     Parameters
     ----------
     rows : list of KvRows
-        Rows of each operation.
+        Walk of each operation.
     row_commands, column_commands : StreamRecord
         Commands of the two buses and the cycles in which they were issued.
     heads, bodies : list of StreamRecord
         States of each simulated group.
     simulated_cycles : int
         Cycles that the model ran, loading of the cells included.
+    first_cycle : int
+        Cycle of the simulation in which cycle 0 of the others falls; the clock enable of the logic counts from reset.
+    wall_s : float
+        Seconds that the model ran, of the machine's time.
     """
 
     params: ChannelParams
@@ -76,6 +61,8 @@ class ChannelRun:
     heads: list[StreamRecord]
     bodies: list[StreamRecord]
     simulated_cycles: int
+    first_cycle: int
+    wall_s: float
 
     def commands(self) -> list[tuple[int, str, dict[str, Any]]]:
         """Return all commands in the order of cycles: cycle, bus (``row`` or ``column``) and fields."""
@@ -110,10 +97,19 @@ class ChannelRun:
             yield unpack_state(state, head, [next(bodies) for _ in range(beats)], numerics)
 
 
-def bench_verilog(params: ChannelParams, *, groups: int, rows: int) -> tuple[str, str]:
-    """Return the Verilog of a channel with its memory, and the name of its top module."""
+def bench_verilog(params: ChannelParams, *, groups: int, rows: int, platform: object = None) -> tuple[str, str]:
+    """Return the Verilog of a channel with its memory, and the name of its top module.
+
+    Parameters
+    ----------
+    params, groups, rows
+        See :func:`run_channel`.
+    platform : object
+        None for the gates as they are synthesised, :data:`hw.native_arithmetic.NATIVE` for long runs.
+    """
     bench = ChannelBenchParams(channel=params, groups=groups, rows=rows)
-    return with_cells("".join(module.text() for module in bench_modules(bench))), BENCH_TOP
+    text = "".join(module.text(platform) for module in bench_modules(bench))
+    return with_native(with_cells(text)), BENCH_TOP
 
 
 def run_channel(
@@ -124,6 +120,7 @@ def run_channel(
     rows: int | None = None,
     first_refresh_cycles: int = 0,
     max_cycles: int = 100_000_000,
+    platform: object = None,
 ) -> ChannelRun:
     """Run ``operations`` one after another, each as early as the channel takes it.
 
@@ -132,7 +129,7 @@ def run_channel(
     params : ChannelParams
         The channel.
     operations : sequence of ChannelOperation
-        Every operation has rows of its own.
+        Queries, and the KV heads that they read.
     groups : int
         Bank groups simulated, the first ones.
     rows : int or None
@@ -141,6 +138,8 @@ def run_channel(
         Cycles to the first refresh, 0 for none at all.
     max_cycles : int
         Gives up after this many.
+    platform : object
+        What the Verilog is made for, see :func:`bench_verilog`.
 
     Raises
     ------
@@ -149,19 +148,17 @@ def run_channel(
     hw.cosim.CosimError
         If the memory model found a rule broken, or units lost something.
     """
-    plans = [kv_rows(params, len(op.query), int(op.tokens.max(initial=0))) for op in operations]
-    needed = sum(2 * plan.tiles for plan in plans)
+    placed, heads = place_operations(params, operations)
+    needed = sum(2 * head.rows.tiles for head in heads)
     rows = max(1 << (needed - 1).bit_length() if needed else 1, 4) if rows is None else rows
-    verilog, top = bench_verilog(params, groups=groups, rows=rows)
-    first_rows = np.cumsum([0, *(2 * plan.tiles for plan in plans)])
+    verilog, top = bench_verilog(params, groups=groups, rows=rows, platform=platform)
     streams: dict[str, Any] = {
-        "load": list(_load(params, operations, plans, groups=groups, rows=rows)),
+        "load": [item for head in heads for item in _load(params, head, groups=groups, rows=rows)],
         "setup": [first_refresh_cycles],
-        "operation": [
-            _operation(params, op, plan, int(first), number)
-            for number, (op, plan, first) in enumerate(zip(operations, plans, first_rows, strict=False))
-        ],
-        "query": [beat for op, plan in zip(operations, plans, strict=True) for beat in _query(params, op, plan)],
+        "operation": [_operation(params, item, number) for number, item in enumerate(placed)],
+        "query": [beat for item in placed for beat in _query(params, item)],
+        "append": [column for item in placed for column in _append(params, item)],
+        "places": [place for item in placed for place in _places(params, item)],
     }
     slices = params.processing.slices
     wanted: dict[str, int] = {}
@@ -169,7 +166,7 @@ def run_channel(
         parts = range(group * params.parts_per_group, (group + 1) * params.parts_per_group)
         wanted[f"head__{group}"] = len(operations)
         wanted[f"body__{group}"] = sum(
-            plan.beats * slices for op, plan in zip(operations, plans, strict=True) if op.tokens[parts].any()
+            item.walk.beats * slices for item in placed if item.operation.attended_tokens[parts].any()
         )
     run = run_streams(verilog, top, streams, wanted, max_cycles=max_cycles)
     found = run.streams
@@ -184,67 +181,115 @@ def run_channel(
 
     return ChannelRun(
         params,
-        plans,
+        [item.walk for item in placed],
         since("row_command"),
         since("column_command"),
         [since(f"head__{group}") for group in range(groups)],
         [since(f"body__{group}") for group in range(groups)],
         run.cycles,
+        start,
+        run.wall_s,
     )
 
 
-def _operation(params: ChannelParams, op: ChannelOperation, plan: KvRows, first_row: int, number: int) -> int:
-    """Return the payload of one operation whose keys start at ``first_row`` and whose values follow them."""
+def _operation(params: ChannelParams, item: PlacedOperation, number: int) -> int:
+    """Return the payload of one operation."""
+    op, walk, head = item.operation, item.walk, item.head
     word = operation_layout(params).const(
         {
             "unit": {
                 "op_id": number % (1 << params.processing.op_id_bits),
                 "scale": int(FP32.to_codes(op.scale)),
-                "beats": plan.beats,
-                "tile_tokens": plan.tile_tokens,
-                "walk_tokens": plan.walk_tokens,
+                "beats": walk.beats,
+                "tile_tokens": walk.tile_tokens,
+                "walk_tokens": walk.walk_tokens,
             },
             "rows": {
-                "key_row": first_row,
-                "value_row": first_row + plan.tiles,
-                "tiles": plan.tiles,
-                "tile_columns": plan.tile_columns,
-                "last_columns": plan.last_columns,
+                "key_row": head.key_row,
+                "value_row": head.value_row,
+                "tiles": walk.tiles,
+                "tile_columns": walk.tile_columns,
+                "last_columns": walk.last_columns,
+                "token_columns": walk.beats,
+                "selected": op.positions is not None,
+                "append": _append_place(params, item),
             },
-            "tokens": [int(count) for count in op.tokens],
+            "tokens": [int(count) for count in op.attended_tokens],
         }
     )
     return word.as_bits()
 
 
-def _query(params: ChannelParams, op: ChannelOperation, plan: KvRows) -> list[int]:
-    """Return the beats of a query, filled with zeros to whole beats in every bank."""
+def _append_place(params: ChannelParams, item: PlacedOperation) -> dict[str, Any]:
+    """Return where the new token of an operation is written."""
+    part = item.operation.append_part
+    if part is None:
+        return {}
+    tile, column = token_places(item.walk, item.operation.tokens[part : part + 1] - 1)
+    organisation = params.organisation
+    group, bank = divmod(part, params.parts_per_group)
+    rank, bankgroup = divmod(group, organisation.bankgroups)
+    pseudochannel, rank = divmod(rank, organisation.ranks)
+    return {
+        "valid": 1,
+        "place": {"tile": int(tile[0]), "column": int(column[0])},
+        "pseudochannel": pseudochannel,
+        "rank": rank,
+        "bankgroup": bankgroup,
+        "bank": bank,
+    }
+
+
+def _append(params: ChannelParams, item: PlacedOperation) -> list[int]:
+    """Return the columns of the new token: its key's in every bank, then its value's; zeros where it is not known."""
+    op = item.operation
+    if op.append_part is None:
+        return []
+    if op.append_part >= len(op.keys):
+        return [0] * (2 * item.walk.beats * params.processing.slices)
+    return [column for kind in (op.keys, op.values) for column in _columns(params, item, kind[op.append_part][-1])]
+
+
+def _places(params: ChannelParams, item: PlacedOperation) -> list[int]:
+    """Return the list of selected tokens."""
+    positions = item.operation.positions
+    if positions is None:
+        return []
+    layout = place_layout(params)
+    places = zip(*token_places(item.walk, positions), strict=True)
+    return [layout.const({"tile": int(tile), "column": int(column)}).as_bits() for tile, column in places]
+
+
+def _query(params: ChannelParams, item: PlacedOperation) -> list[int]:
+    """Return the beats of a query."""
+    return _columns(params, item, item.operation.query)
+
+
+def _columns(params: ChannelParams, item: PlacedOperation, vector: npt.NDArray[np.uint16]) -> list[int]:
+    """Return the columns of a vector, bank by bank, filled with zeros to whole ones in every bank."""
     lanes = params.processing.lanes
-    filled = np.zeros(plan.beats * lanes * params.processing.slices, np.uint16)
-    filled[: len(op.query)] = op.query
+    filled = np.zeros(item.walk.beats * lanes * params.processing.slices, np.uint16)
+    filled[: len(vector)] = vector
     return pack_vectors(filled, lanes)
 
 
-def _load(
-    params: ChannelParams, operations: Sequence[ChannelOperation], plans: Sequence[KvRows], *, groups: int, rows: int
-) -> Iterator[int]:
+def _load(params: ChannelParams, head: KvHead, *, groups: int, rows: int) -> Iterator[int]:
     """Yield the items that fill the cells of the simulated banks, row by row, column by column."""
     organisation = params.organisation
     lanes, slices = params.processing.lanes, params.processing.slices
     row_bits = (rows - 1).bit_length()
     column_bits = (organisation.columns - 1).bit_length()
-    row = 0
-    for op, plan in zip(operations, plans, strict=True):
-        for vectors in (op.keys, op.values):
-            images = [row_images(plan, part, lanes=lanes, slices=slices) for part in vectors]
-            # Axes: bank of the channel, tile, column, element.
-            banks = np.concatenate(images)
-            if len(banks) != groups * organisation.banks:
-                raise ValueError(
-                    f"keys and values must be those of {groups * params.parts_per_group} parts, not {len(op.keys)}"
-                )
-            for tile in range(plan.tiles):
-                for column in range(plan.tile_columns):
-                    cells = int.from_bytes(banks[:, tile, column].astype("<u2").tobytes(), "little")
-                    yield row | column << row_bits | cells << (row_bits + column_bits)
-                row += 1
+    row = head.key_row
+    for vectors in (head.keys, head.values):
+        images = [row_images(head.rows, part, lanes=lanes, slices=slices) for part in vectors]
+        # Axes: bank of the channel, tile, column, element.
+        banks = np.concatenate(images)
+        if len(banks) != groups * organisation.banks:
+            raise ValueError(
+                f"keys and values must be those of {groups * params.parts_per_group} parts, not {len(vectors)}"
+            )
+        for tile in range(head.rows.tiles):
+            for column in range(head.rows.tile_columns):
+                cells = int.from_bytes(banks[:, tile, column].astype("<u2").tobytes(), "little")
+                yield row | column << row_bits | cells << (row_bits + column_bits)
+            row += 1

@@ -92,7 +92,7 @@ class Broadcaster(wiring.Component):
         querying = Signal()
         command_index = Signal(range(params.command_columns))
         beat = Signal(range(params.processing.beats))
-        bank = Signal(range(slices))
+        bank = Signal(range(max(slices, 2)))  # a signal of no bits is no Verilog
         bank_last = beat == operation.unit.beats - 1
         query_last = bank_last & (bank == slices - 1)
         handing = Signal()

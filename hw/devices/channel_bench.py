@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from amaranth.hdl import Cat, Module, ResetInserter, Signal
+from amaranth.hdl import Cat, ClockDomain, ClockSignal, DomainRenamer, Module, ResetInserter, ResetSignal, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.devices.bank_group import BankGroup
 from hw.devices.clock_enable import ClockEnable
 from hw.devices.commands import column_command_layout, row_command_layout
-from hw.devices.layouts import operation_layout
+from hw.devices.layouts import operation_layout, place_layout
 from hw.devices.memory_model import MemoryModel, load_layout
 from hw.devices.modules import group_modules
 from hw.devices.placed import Placed, UnitModule
@@ -45,16 +45,17 @@ class ChannelBench(wiring.Component):
     """The sequencer of a channel, some of its bank groups, and a model of their banks. Simulation only.
 
     All groups of a channel do the same in the same cycles, but for their token counts: simulating ``groups`` of them
-    gives the cycles and the states of these, and the commands of the channel.
+    gives the cycles and the states of these, and the commands of the channel where one of these has the most tokens,
+    so that the channel waits for no other.
 
     Protocol
     --------
     ``load`` fills the cells, ``setup``, taken when nothing is left to load, begins the run: operations wait for it, and
     the cycle that follows it is the first in which a refresh can fall due. Without refresh that rule is not watched.
-    The commands of
-    the sequencer appear on ``row_command`` and ``column_command`` in the cycle in which they are issued, whatever
-    their ``ready``. ``alarm`` gives an item in every cycle in which the memory model finds a rule broken, and in every
-    cycle after units have lost something.
+    ``operation``, ``query``, ``append`` and ``places`` are those of the sequencer. Its commands appear on
+    ``row_command`` and ``column_command`` in the cycle in which they are issued, whatever their ``ready``. ``alarm``
+    gives an item in every cycle in which the memory model finds a rule broken, and in every cycle after units have
+    lost something.
 
     Parameters
     ----------
@@ -82,6 +83,8 @@ class ChannelBench(wiring.Component):
                 "setup": In(stream.Signature(setup_layout(params))),
                 "operation": In(stream.Signature(operation_layout(params))),
                 "query": In(stream.Signature(vector_layout(params.processing))),
+                "append": In(stream.Signature(vector_layout(params.processing))),
+                "places": In(stream.Signature(place_layout(params))),
                 "row_command": Out(stream.Signature(row_command_layout(params.organisation))),
                 "column_command": Out(stream.Signature(column_command_layout(params.organisation))),
                 "head": Out(stream.Signature(head_layout(state))).array(groups),
@@ -102,9 +105,11 @@ class ChannelBench(wiring.Component):
         m.submodules.clock = clock = ClockEnable(params.logic_ratio)
         m.submodules.sequencer = sequencer = ChannelSequencer(params, parts=self.groups * per_group)
         wiring.connect(m, wiring.flipped(self.load), memory.load)
-        wiring.connect(m, wiring.flipped(self.query), sequencer.query)
+        for name in ("query", "append", "places"):
+            wiring.connect(m, wiring.flipped(getattr(self, name)), getattr(sequencer, name))
 
         m.d.comb += [
+            memory.write_data.eq(sequencer.write_data),
             self.setup.ready.eq(~running & ~self.load.valid),
             sequencer.start.eq(self.setup.valid & self.setup.ready),
             sequencer.first_refresh_cycles.eq(self.setup.payload.first_refresh_cycles),
@@ -159,7 +164,7 @@ class ChannelBench(wiring.Component):
             self.alarm.payload[1].eq(~_all(~group.overrun for group in groups)),
             self.alarm.valid.eq(self.alarm.payload != 0),
         ]
-        return m
+        return _behind_a_held_reset(m)
 
 
 def bench_modules(bench: ChannelBenchParams) -> list[UnitModule]:
@@ -171,6 +176,21 @@ def bench_modules(bench: ChannelBenchParams) -> list[UnitModule]:
 def group_module(params: ChannelParams) -> UnitModule:
     """Return the Verilog module of a bank group."""
     return UnitModule("nearkv_bank_group", BankGroup, params)
+
+
+def _behind_a_held_reset(inner: Module) -> Module:
+    """Return ``inner`` with a reset that comes from a register.
+
+    Next states depend on the reset: were it an input, a simulator would work all of them out anew whenever inputs may
+    have changed, twice a cycle, which takes a third of its time.
+    """
+    m = Module()
+    m.domains.held = held = ClockDomain()
+    reset = Signal(init=1, reset_less=True)
+    m.d.sync += reset.eq(ResetSignal())
+    m.d.comb += [held.clk.eq(ClockSignal()), held.rst.eq(reset)]
+    m.submodules.held = DomainRenamer("held")(inner)
+    return m
 
 
 def _all(signals: Iterable[Value]) -> Value:

@@ -64,7 +64,7 @@ class ToLogic(wiring.Component):
 
 
 class FromLogic(wiring.Component):
-    """Offer an item of the logic in the memory clock; one item a cycle of the logic.
+    """Offer an item of the logic in the memory clock; one item in two cycles of the memory clock at most.
 
     Members
     -------
@@ -89,7 +89,7 @@ class FromLogic(wiring.Component):
         """Build the register."""
         m = Module()
         full = Signal()
-        m.d.comb += [self.o.valid.eq(full), self.i.ready.eq(~full | self.o.ready)]
+        m.d.comb += [self.o.valid.eq(full), self.i.ready.eq(~full)]
         with m.If(self.o.ready):
             m.d.sync += full.eq(0)
         with m.If(self.enable & self.i.valid & self.i.ready):

@@ -14,7 +14,15 @@ from amaranth.lib.wiring import Out
 if TYPE_CHECKING:
     from hw.memory.organisation import Organisation
 
-__all__ = ["ColumnKind", "RowKind", "Scope", "column_command_layout", "row_command_layout", "strobe_signature"]
+__all__ = [
+    "ColumnKind",
+    "RowKind",
+    "Scope",
+    "address_fields",
+    "column_command_layout",
+    "row_command_layout",
+    "strobe_signature",
+]
 
 
 class Scope(enum.Enum, shape=2):
@@ -46,7 +54,8 @@ class ColumnKind(enum.Enum, shape=2):
     BROADCAST = 3
 
 
-def _address(organisation: Organisation) -> dict[str, Any]:
+def address_fields(organisation: Organisation) -> dict[str, Any]:
+    """Return the fields that name one bank of a channel, and their shapes."""
     return {
         "pseudochannel": range(organisation.pseudochannels),
         "rank": range(organisation.ranks),
@@ -61,7 +70,7 @@ def row_command_layout(organisation: Organisation) -> data.StructLayout:
     SAME_BANK looks at ``bank`` alone of the address, ALL_BANK at none, only ACT at ``row``.
     """
     return data.StructLayout(
-        {"kind": RowKind, "scope": Scope, **_address(organisation), "row": range(organisation.rows)}
+        {"kind": RowKind, "scope": Scope, **address_fields(organisation), "row": range(organisation.rows)}
     )
 
 
@@ -71,7 +80,7 @@ def column_command_layout(organisation: Organisation) -> data.StructLayout:
     BROADCAST looks at neither scope nor address nor column.
     """
     return data.StructLayout(
-        {"kind": ColumnKind, "scope": Scope, **_address(organisation), "column": range(organisation.columns)}
+        {"kind": ColumnKind, "scope": Scope, **address_fields(organisation), "column": range(organisation.columns)}
     )
 
 

@@ -6,18 +6,42 @@ from typing import TYPE_CHECKING
 
 from amaranth.lib import data
 
+from hw.devices.commands import address_fields
 from hw.layouts import command_layout, vector_layout
 
 if TYPE_CHECKING:
     from hw.device_params import ChannelParams
 
-__all__ = ["bus_command_layout", "bus_query_layout", "operation_layout", "permission_layout", "rows_layout"]
+__all__ = [
+    "append_layout",
+    "bus_command_layout",
+    "bus_query_layout",
+    "operation_layout",
+    "permission_layout",
+    "place_layout",
+    "rows_layout",
+]
+
+
+def place_layout(params: ChannelParams) -> data.StructLayout:
+    """Where a token lies in its banks: ``tile`` rows behind the first of keys, and of values, from ``column`` on."""
+    return data.StructLayout({"tile": range(params.organisation.rows), "column": range(params.organisation.columns)})
+
+
+def append_layout(params: ChannelParams) -> data.StructLayout:
+    """Where the new token of an operation is to be written, if it is ``valid``.
+
+    Its slices lie in as many banks of one bank group, the first of which is addressed.
+    """
+    return data.StructLayout({"valid": 1, "place": place_layout(params), **address_fields(params.organisation)})
 
 
 def rows_layout(params: ChannelParams) -> data.StructLayout:
-    """Rows that an operation reads: ``tiles`` rows of keys from ``key_row``, as many of values from ``value_row`` on.
+    """Rows that an operation reads: keys from ``key_row`` on, values from ``value_row`` on.
 
-    Every row is read from column 0 on, ``tile_columns`` columns of it, ``last_columns`` of the last.
+    There are ``tiles`` tiles of keys, as many of values, of ``tile_columns`` columns, the last of ``last_columns``; a
+    token has ``token_columns`` of them. A tile is a row from column 0 on, or, where tokens are ``selected``, the next
+    places of a list. ``append`` is written before it is read.
     """
     rows, columns = params.organisation.rows, params.organisation.columns
     return data.StructLayout(
@@ -27,6 +51,9 @@ def rows_layout(params: ChannelParams) -> data.StructLayout:
             "tiles": range(rows + 1),
             "tile_columns": range(columns + 1),
             "last_columns": range(columns + 1),
+            "token_columns": range(columns + 1),
+            "selected": 1,
+            "append": append_layout(params),
         }
     )
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hw.device_params import ChannelParams
     from hw.params import ProcessingParams, ReductionParams
 
-__all__ = ["adder_module", "group_modules", "stage_module", "unit_module"]
+__all__ = ["adder_module", "group_modules", "merge_module", "stage_module", "unit_module"]
 
 
 def group_modules(params: ChannelParams) -> list[UnitModule]:
@@ -41,6 +41,11 @@ def stage_module(params: ChannelParams) -> UnitModule:
 def adder_module(params: ChannelParams) -> UnitModule:
     """Return the adder of the parts of a score."""
     return UnitModule("nearkv_score_adder_enabled", _score_adder, params.processing.slices)
+
+
+def merge_module(params: ReductionParams) -> UnitModule:
+    """Return a unit of the logic die, which merges the states of ``num_sources`` groups or units."""
+    return UnitModule(f"nearkv_reduction_of_{params.num_sources}_enabled", _reduction, params)
 
 
 def _processing(params: ProcessingParams) -> UnderEnable:

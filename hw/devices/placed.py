@@ -77,9 +77,9 @@ class UnitModule:
     make: Callable[[Any], wiring.Component]
     params: object
 
-    def text(self) -> str:
-        """Return the Verilog."""
-        return convert_once(self.make, self.params, name=self.name)
+    def text(self, platform: object = None) -> str:
+        """Return the Verilog for synthesis, or for another platform."""
+        return convert_once(self.make, self.params, name=self.name, platform=platform)
 
 
 class Placed(wiring.Component):

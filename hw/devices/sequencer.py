@@ -8,9 +8,17 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.devices.append_walk import AppendWalk
 from hw.devices.broadcaster import Broadcaster
-from hw.devices.commands import ColumnKind, RowKind, Scope, column_command_layout, row_command_layout
-from hw.devices.layouts import operation_layout, permission_layout
+from hw.devices.commands import (
+    ColumnKind,
+    RowKind,
+    Scope,
+    address_fields,
+    column_command_layout,
+    row_command_layout,
+)
+from hw.devices.layouts import operation_layout, permission_layout, place_layout
 from hw.devices.power_cap import PowerCap
 from hw.devices.refresh import RefreshTimer
 from hw.devices.row_walk import RowWalk
@@ -33,6 +41,13 @@ class ChannelSequencer(wiring.Component):
     A refresh that is owed is given (REFAB) at the end of the row being read; a row that the units hold up is closed for
     it and opened again. So no refresh is later than the time of one row.
 
+    A new token is written (WR, bank by bank) in the opening in which its row is read anyhow, before the row's first
+    read: key and value cost their writes and one turnaround each, but no row of their own. The writes do not wait for
+    the units.
+
+    Of selected tokens only their columns are read, and only their rows opened. The banks are in lock step: all parts
+    read the same positions, so that a token that one part wants is read by all.
+
     Protocol
     --------
     Reads are issued n_cl cycles before their data reach the units, which have no place to keep columns. Keys are read
@@ -40,24 +55,36 @@ class ChannelSequencer(wiring.Component):
     :class:`hw.units.processing.ProcessingUnit`); a row may be opened before that. ``start`` begins operation, and sets
     when the first refresh is due.
 
+    ``append`` gives the columns of an operation's new token, those of one bank after the other, key before value, and
+    is taken as they are written. ``places`` gives the tokens of an operation that selects them, in ascending order, one
+    each; tokens that a part does not own must be the last ones. A new token must be among them, else it is not written.
+
     Timing
     ------
     All distances in cycles of the memory clock; a row of n columns, the next one behind it::
 
         ACTAB -- n_rcdrd -- MACAB -- n_ccdab -- MACAB ... MACAB -- n_rtpl -- PREA -- n_rp -- ACTAB
 
-    or later where n_ras, n_rc, the power cap or the units say so.
+    or later where n_ras, n_rc, the power cap or the units say so. A row with w columns to write::
+
+        ACTAB -- n_rcdwr -- WR -- n_ccdl -- WR ... WR -- n_cwl + n_bl + n_wtrl -- MACAB ...
+
+    and no PREA sooner than ``n_cwl + n_bl + n_wr`` after the last of them.
 
     Latency and throughput
     ----------------------
     A row of n columns takes ``max(n_rcdrd + (n - 1) * n_ccdab + n_rtpl, n_ras) + n_rp`` cycles, never less than n_rc,
-    and a refresh ``n_rfc`` more (the n_rp before it is that of the row). :func:`hw.timing.device.predict` gives the
-    cycle of every command of a run without stalls.
+    and a refresh ``n_rfc`` more (the n_rp before it is that of the row). Writing w columns makes it
+    ``n_rcdwr - n_rcdrd + (w - 1) * n_ccdl + n_cwl + n_bl + n_wtrl`` longer: at head dimension 128 in HBM3 47 cycles for
+    8 columns of key, and as many for the value. :func:`hw.timing.channel.row_cycles` has both,
+    :func:`hw.memory.kv_rows.row_visits` the rows and columns of selected tokens.
 
     Parameters
     ----------
     params : ChannelParams
         Sizes of the channel.
+    parts : int
+        Parts whose units are heard.
 
     Members
     -------
@@ -65,6 +92,10 @@ class ChannelSequencer(wiring.Component):
         Begin; cycles to the first refresh, 0 for none at all.
     operation, query : In(stream)
         See :class:`hw.devices.broadcaster.Broadcaster`.
+    append : In(stream of vector_layout)
+        Columns of new tokens.
+    places : In(stream of place_layout)
+        Places of selected tokens.
     permissions : In(ArrayLayout(permission_layout, parts))
         What each part may be sent.
     command_free, query_free : In(1)
@@ -75,6 +106,8 @@ class ChannelSequencer(wiring.Component):
         Banks of every group that the beat is for.
     row_command, column_command : Out
         ``valid`` and ``payload`` of the two buses; always taken.
+    write_data : Out(vector_layout)
+        Data of a WR command.
     """
 
     def __init__(self, params: ChannelParams, *, parts: int) -> None:
@@ -86,6 +119,8 @@ class ChannelSequencer(wiring.Component):
                 "first_refresh_cycles": In(range(params.timing.n_refi + 1)),
                 "operation": In(stream.Signature(operation_layout(params))),
                 "query": In(stream.Signature(vector_layout(params.processing))),
+                "append": In(stream.Signature(vector_layout(params.processing))),
+                "places": In(stream.Signature(place_layout(params))),
                 "permissions": In(data.ArrayLayout(permission_layout(params), parts)),
                 "command_free": In(1),
                 "query_free": In(1),
@@ -98,61 +133,84 @@ class ChannelSequencer(wiring.Component):
                 "column_command": Out(
                     wiring.Signature({"valid": Out(1), "payload": Out(column_command_layout(params.organisation))})
                 ),
+                "write_data": Out(vector_layout(params.processing)),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Connect broadcaster and walk, and build the two buses."""
+        """Connect broadcaster and walks, and decide what happens to the row that is open."""
         m = Module()
         params = self.params
         m.submodules.broadcaster = broadcaster = Broadcaster(params)
         m.submodules.walk = walk = RowWalk(params)
+        m.submodules.append = append = AppendWalk(params)
         m.submodules.refresh = refresh = RefreshTimer(params.timing.n_refi)
         wiring.connect(m, broadcaster.rows, walk.rows)
         wiring.connect(m, wiring.flipped(self.operation), broadcaster.operation)
         wiring.connect(m, wiring.flipped(self.query), broadcaster.query)
+        wiring.connect(m, wiring.flipped(self.places), walk.places)
 
-        activate, read, close, give = Signal(), Signal(), Signal(), Signal()
-        spaced = self._spacings(m, {"activate": activate, "read": read, "close": close, "give": give})
-        permitted = self._permitted(walk)
-
+        events = {name: Signal(name=name) for name in ("activate", "read", "write", "close", "give", "broadcast")}
+        spaced = self._spacings(m, events)
         is_open = Signal()
-        column = Signal(range(params.organisation.columns + 1))
-        row_read = column == walk.columns
+        open_row = Signal.like(walk.row)
+        here = is_open & walk.valid & (open_row == walk.row)
+        go_on = Mux(append.due, self.append.valid, self._permitted(walk))
         m.d.comb += [
-            activate.eq(~is_open & walk.valid & ~refresh.owed & spaced["activate"]),
-            read.eq(is_open & ~row_read & permitted & spaced["read"]),
-            close.eq(is_open & spaced["close"] & (row_read | (refresh.owed & ~permitted))),
-            give.eq(~is_open & refresh.owed & spaced["give"]),
-            walk.advance.eq(close & row_read),
+            events["activate"].eq(~is_open & walk.valid & ~refresh.owed & spaced["activate"]),
+            events["write"].eq(here & append.due & go_on & spaced["write"]),
+            events["read"].eq(here & ~append.due & go_on & spaced["read"]),
+            events["close"].eq(is_open & spaced["close"] & (~here | (refresh.owed & ~go_on))),
+            events["give"].eq(~is_open & refresh.owed & spaced["give"]),
+            events["broadcast"].eq(broadcaster.wanted & spaced["broadcast"] & ~events["read"] & ~events["write"]),
+        ]
+        m.d.sync += is_open.eq((is_open | events["activate"]) & ~events["close"])
+        with m.If(events["activate"]):
+            m.d.sync += open_row.eq(walk.row)
+        m.d.comb += [
+            walk.read.eq(events["read"]),
+            walk.closed.eq(events["close"]),
+            append.begin.eq(walk.begin),
+            append.append.eq(walk.append),
+            append.token_columns.eq(walk.token_columns),
+            append.is_value.eq(walk.is_value),
+            append.tile.eq(walk.tile),
+            append.written.eq(events["write"]),
+            self.append.ready.eq(events["write"]),
             refresh.start.eq(self.start),
             refresh.first_cycles.eq(self.first_refresh_cycles),
-            refresh.done.eq(give),
+            refresh.done.eq(events["give"]),
             broadcaster.command_free.eq(self.command_free),
             broadcaster.query_free.eq(self.query_free),
-            broadcaster.granted.eq(broadcaster.wanted & ~read),
+            broadcaster.granted.eq(events["broadcast"]),
             self.command_valid.eq(broadcaster.granted & broadcaster.is_command & broadcaster.command_last),
             self.query_valid.eq(broadcaster.granted & ~broadcaster.is_command),
             self.banks.eq(broadcaster.banks),
         ]
-        m.d.sync += is_open.eq((is_open | activate) & ~close)
-        with m.If(read):
-            m.d.sync += column.eq(column + 1)
-        with m.If(walk.advance):
-            m.d.sync += column.eq(0)
-
-        row, columns = self.row_command, self.column_command
-        row_kind = Signal(RowKind)
-        column_kind = Signal(ColumnKind)
-        m.d.comb += [
-            row_kind.eq(Mux(activate, RowKind.ACT, Mux(close, RowKind.PRE, RowKind.REF))),
-            column_kind.eq(Mux(read, ColumnKind.MAC, ColumnKind.BROADCAST)),
-            row.valid.eq(activate | close | give),
-            columns.valid.eq(read | broadcaster.granted),
-        ]
-        _drive(m, row.payload, {"kind": row_kind, "scope": Scope.ALL_BANK, "row": Mux(activate, walk.row, 0)})
-        _drive(m, columns.payload, {"kind": column_kind, "scope": Scope.ALL_BANK, "column": Mux(read, column, 0)})
+        self._drive_buses(m, events, walk, append)
         return m
+
+    def _drive_buses(self, m: Module, events: dict[str, Signal], walk: RowWalk, append: AppendWalk) -> None:
+        """Make the commands of a cycle from its events."""
+        row, columns = self.row_command, self.column_command
+        activate, read, write = events["activate"], events["read"], events["write"]
+        row_kind, column_kind, scope = Signal(RowKind), Signal(ColumnKind), Signal(Scope)
+        m.d.comb += [
+            row_kind.eq(Mux(activate, RowKind.ACT, Mux(events["close"], RowKind.PRE, RowKind.REF))),
+            column_kind.eq(Mux(read, ColumnKind.MAC, Mux(write, ColumnKind.WR, ColumnKind.BROADCAST))),
+            scope.eq(Mux(write, Scope.BANK, Scope.ALL_BANK)),
+            row.valid.eq(activate | events["close"] | events["give"]),
+            columns.valid.eq(read | write | events["broadcast"]),
+            self.write_data.eq(self.append.payload),
+        ]
+        address = {name: Mux(write, walk.append[name], 0) for name in address_fields(self.params.organisation)}
+        column = Mux(read, walk.column, Mux(write, append.column, 0))
+        _drive(m, row.payload, {"kind": row_kind, "scope": Scope.ALL_BANK, "row": Mux(activate, walk.row, 0)})
+        _drive(
+            m,
+            columns.payload,
+            {"kind": column_kind, "scope": scope, **address, "bank": Mux(write, append.bank, 0), "column": column},
+        )
 
     def _spacings(self, m: Module, events: dict[str, Signal]) -> dict[str, Value]:
         """Return, for each kind of command, whether those before it are far enough away."""
@@ -168,6 +226,7 @@ class ChannelSequencer(wiring.Component):
             m.submodules.cap = cap = PowerCap(self.params.column_period, self.params.cap_burst_columns)
             m.d.comb += cap.take.eq(events["read"])
             capped.append(cap.ready)
+        write_end = timing.n_cwl + timing.n_bl
         distances = {
             "activate": [
                 ready("activate", "activate", timing.n_rc),
@@ -177,15 +236,27 @@ class ChannelSequencer(wiring.Component):
             "read": [
                 ready("activate", "read", timing.n_rcdrd),
                 ready("read", "read", timing.n_ccdab),
+                ready("write", "read", write_end + timing.n_wtrl),
                 *capped,
             ],
-            "close": [ready("activate", "close", timing.n_ras), ready("read", "close", timing.n_rtpl)],
+            "write": [
+                ready("activate", "write", timing.n_rcdwr),
+                ready("write", "write", timing.n_ccdl),
+                ready("read", "write", timing.n_ccdl),
+                ready("broadcast", "write", timing.n_ccds),
+            ],
+            "close": [
+                ready("activate", "close", timing.n_ras),
+                ready("read", "close", timing.n_rtpl),
+                ready("write", "close", write_end + timing.n_wr),
+            ],
+            "broadcast": [ready("write", "broadcast", timing.n_ccds)],
             "give": [ready("close", "give", timing.n_rp), ready("give", "give", timing.n_rfc)],
         }
         return {kind: Cat(*found).all() for kind, found in distances.items()}
 
     def _permitted(self, walk: RowWalk) -> Value:
-        """Return whether every part takes the row that is being read."""
+        """Return whether every part takes the column that is to be read."""
         counts = [self.permissions[part] for part in range(self.parts)]
         keys = Cat(*((count.key_operations != walk.operation) for count in counts)).all()
         values = Cat(*((count.value_tiles != walk.value_tile) for count in counts)).all()

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from golden.checks import require_int
+from hw.timing.kv_order import kv_order
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from hw.device_params import ChannelParams
 
-__all__ = ["KvRows", "deal", "kv_rows", "row_images"]
+__all__ = ["KvRows", "deal", "kv_rows", "row_images", "row_visits", "token_places"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +104,30 @@ def kv_rows(params: ChannelParams, head_dim: int, walk_tokens: int) -> KvRows:
         tile_columns=tile_tokens * beats,
         last_columns=(walk_tokens - (tiles - 1) * tile_tokens) * beats if tiles else 0,
     )
+
+
+def token_places(rows: KvRows, positions: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return where the tokens at ``positions`` of a part lie: row behind the first of its kind, and first column."""
+    tile, slot = np.divmod(positions, rows.tile_tokens)
+    return tile, slot * rows.beats
+
+
+def row_visits(rows: KvRows, positions: npt.NDArray[np.int64]) -> list[int]:
+    """Return the columns read of each row that is opened when the tokens at ``positions`` are attended to, in order.
+
+    Keys and values are walked by tiles of ``rows.tile_tokens`` tokens in the order of
+    :func:`hw.timing.kv_order.kv_order`; tokens that follow each other in one row share its opening.
+    """
+    tile, _ = token_places(rows, positions)
+    visits: list[int] = []
+    open_row = None
+    for part in kv_order(rows.tile_tokens, len(positions)):
+        for place in tile[part.start : part.start + part.tokens]:
+            if (part.kind, place) != open_row:
+                open_row = (part.kind, place)
+                visits.append(0)
+            visits[-1] += rows.beats
+    return visits
 
 
 def row_images(rows: KvRows, vectors: npt.NDArray[np.uint16], *, lanes: int, slices: int) -> npt.NDArray[np.uint16]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from hw.device_params import ChannelParams
 
-__all__ = ["StreamLimit", "refreshes_before", "row_cycles", "stream_limit", "with_refresh"]
+__all__ = ["StreamLimit", "mean_refreshes", "refreshes_before", "row_cycles", "stream_limit", "with_refresh"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,15 +36,22 @@ class StreamLimit:
         return max(self.memory_cycles, self.cap_cycles or Fraction(0))
 
 
-def row_cycles(params: ChannelParams, columns: int) -> int:
+def row_cycles(params: ChannelParams, columns: int, written_columns: int = 0) -> int:
     """Return the cycles from the activation of a row of which ``columns`` are read to that of the next one.
 
-    ``max(max(n_rcdrd + (columns - 1) * n_ccdab + n_rtpl, n_ras) + n_rp, n_rc)``, refresh, power cap and waiting units
-    left out.
+    With the first read n_rcdrd after the activation, ``max(max(n_rcdrd + (columns - 1) * n_ccdab + n_rtpl, n_ras) +
+    n_rp, n_rc)``, refresh, power cap and waiting units left out. Columns of a new token are written before that: the
+    last n_rcdwr + (written_columns - 1) * n_ccdl after the activation, the first read n_cwl + n_bl + n_wtrl and the
+    precharge not before n_cwl + n_bl + n_wr after it.
     """
     timing = params.timing
-    reading = timing.n_rcdrd + (columns - 1) * timing.n_ccdab + timing.n_rtpl
-    return max(max(reading, timing.n_ras) + timing.n_rp, timing.n_rc)
+    first_read, written = timing.n_rcdrd, 0
+    if written_columns:
+        last_write_end = timing.n_rcdwr + (written_columns - 1) * timing.n_ccdl + timing.n_cwl + timing.n_bl
+        first_read = max(first_read, last_write_end + timing.n_wtrl)
+        written = last_write_end + timing.n_wr
+    reading = first_read + (columns - 1) * timing.n_ccdab + timing.n_rtpl
+    return max(max(reading, written, timing.n_ras) + timing.n_rp, timing.n_rc)
 
 
 def stream_limit(params: ChannelParams, columns: int) -> StreamLimit:
@@ -81,3 +88,22 @@ def with_refresh(params: ChannelParams, free_cycles: int, first_refresh_cycles: 
     beside the end of the run it may or may not be in it, which moves the result by ``n_rfc`` at the most.
     """
     return free_cycles + refreshes_before(params, free_cycles, first_refresh_cycles) * params.timing.n_rfc
+
+
+def mean_refreshes(params: ChannelParams, free_cycles: int) -> Fraction:
+    """Return :func:`refreshes_before`, the mean over first refreshes due after 1 to ``n_refi`` cycles.
+
+    For work that begins at any time of a refresh interval. With ``s = n_refi - n_rfc``, a run whose first refresh is
+    due after f cycles has ``ceil((free_cycles - f) / s)`` of them.
+    """
+    timing = params.timing
+    step = timing.n_refi - timing.n_rfc
+
+    def rounded_up(last: int) -> int:
+        """Return the sum of ``ceil(y / step)`` over y from 0 to ``last``."""
+        if last < 0:
+            return 0
+        whole, rest = divmod(last, step)
+        return step * whole * (whole + 1) // 2 + rest * (whole + 1)
+
+    return Fraction(rounded_up(free_cycles - 1) - rounded_up(free_cycles - timing.n_refi - 1), timing.n_refi)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from golden.attention import local_state
 from golden.formats import FP16
 from golden.numerics import unit_numerics
 from golden.partial import merge_chain
-from hw.channel_run import ChannelOperation
+from hw.channel_run import ChannelOperation, run_channel
 from hw.device_params import ChannelParams, Mapping
 from hw.devices.commands import ColumnKind, RowKind, Scope
 from hw.memory.kv_rows import deal, kv_rows
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from golden.partial import PartialState
     from hw.channel_run import ChannelRun
 
-__all__ = ["assert_legal", "assert_states", "make_channel_operation"]
+__all__ = ["assert_legal", "assert_states", "checked_run", "grown", "make_channel_operation"]
 
 
 def make_channel_operation(
@@ -34,8 +34,12 @@ def make_channel_operation(
     tokens: int | Sequence[int],
     groups: int = 1,
     spread: float = 1.0,
+    **options: Any,
 ) -> ChannelOperation:
-    """Return an operation of random q, k and v; ``tokens`` in all, dealt out evenly, or of every part."""
+    """Return an operation of random q, k and v; ``tokens`` in all, dealt out evenly, or of every part.
+
+    ``options`` are further fields of :class:`ChannelOperation`.
+    """
     counts = deal(tokens, params.parts) if isinstance(tokens, int) else np.array(tokens)
 
     def draw(*shape: int) -> np.ndarray:
@@ -48,7 +52,38 @@ def make_channel_operation(
         values=[draw(int(count), head_dim) for count in simulated],
         tokens=counts,
         scale=1 / np.sqrt(head_dim),
+        **options,
     )
+
+
+def grown(
+    operation: ChannelOperation, rng: np.random.Generator, part: int, *, tokens: int = 1, **changes: Any
+) -> ChannelOperation:
+    """Return ``operation`` with a random query and ``tokens`` random tokens more in ``part``, the last one new."""
+
+    def draw(*shape: int) -> np.ndarray:
+        return FP16.to_codes(rng.standard_normal(shape).astype(np.float16))
+
+    head_dim = len(operation.query)
+    keys, values = list(operation.keys), list(operation.values)
+    if part < len(keys):
+        keys[part], values[part] = (np.concatenate([kind[part], draw(tokens, head_dim)]) for kind in (keys, values))
+    counts = operation.tokens + tokens * (np.arange(len(operation.tokens)) == part)
+    fields = {"query": draw(head_dim), "keys": keys, "values": values, "tokens": counts, "append_part": part}
+    return replace(operation, **(fields | changes))
+
+
+def checked_run(
+    params: ChannelParams, operations: Sequence[ChannelOperation], *, rows: int = 1024, **options: Any
+) -> tuple[ChannelRun, dict[str, int]]:
+    """Return a run that answered as the golden model does, by legal commands, and how many of each command came.
+
+    ``options`` are those of :func:`hw.channel_run.run_channel`; the rows are the same in most tests, as a channel with
+    other ones is another build.
+    """
+    run = run_channel(params, operations, rows=rows, **options)
+    assert_states(run, operations, options.get("groups", 1))
+    return run, assert_legal(run, refreshing=bool(options.get("first_refresh_cycles")))
 
 
 def assert_states(run: ChannelRun, operations: Sequence[ChannelOperation], groups: int = 1) -> None:
@@ -67,7 +102,8 @@ def assert_states(run: ChannelRun, operations: Sequence[ChannelOperation], group
 def _expected(params: ChannelParams, operations: Sequence[ChannelOperation], group: int) -> Iterator[PartialState]:
     processing = params.processing
     for operation in operations:
-        plan = kv_rows(params, len(operation.query), int(operation.tokens.max()))
+        plan = kv_rows(params, len(operation.query), int(operation.attended_tokens.max()))
+        keys, values = (operation.attended(vectors) for vectors in (operation.keys, operation.values))
         width = plan.beats * processing.lanes * processing.slices
         numerics = unit_numerics(processing.exp, processing.lanes, plan.tile_tokens, processing.slices)
 
@@ -78,8 +114,8 @@ def _expected(params: ChannelParams, operations: Sequence[ChannelOperation], gro
         states = [
             local_state(
                 filled(operation.query)[np.newaxis],
-                filled(operation.keys[part])[:, np.newaxis],
-                filled(operation.values[part])[:, np.newaxis],
+                filled(keys[part])[:, np.newaxis],
+                filled(values[part])[:, np.newaxis],
                 operation.scale,
                 numerics,
             )

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from amaranth.sim import Simulator
 
+from hw.devices.append_walk import AppendWalk
 from hw.devices.clock_enable import ClockEnable
 from hw.devices.power_cap import PowerCap
 from hw.devices.refresh import RefreshTimer
@@ -131,43 +132,123 @@ def test_without_refresh_none_is_owed():
     assert not any(owed)
 
 
-def test_rows_come_in_the_order_of_the_units():
-    """Tiles of 16 tokens of 2 beats are rows of 32 columns: the walk must be kv_order, row by row."""
-    dut = RowWalk(DEVICE_PRESETS["attacc"].channel)
-    tokens = [0, 1, 16, 17, 0, 0, 40, 64]
-    seen, expected = [], []
-    for operation, count in enumerate(tokens):
-        base = 100 * operation
-        for tile in kv_order(16, count):
-            row = base + tile.number + (50 if tile.kind == "v" else 0)
-            expected.append((operation % 4, tile.kind == "v", row, 2 * tile.tokens))
+def _walk_rows(dut, operations, places, *, place_chance=1.0):
+    """Run a walk whose rows close when they are through; return (operation, is value, row, column) of every read."""
+    rng = np.random.default_rng(0)
+    seen = []
 
     async def feed(ctx):
-        for operation, count in enumerate(tokens):
-            tiles = -(-count // 16)
-            last = 2 * (count - 16 * (tiles - 1)) if tiles else 0
-            item = {"key_row": 100 * operation, "value_row": 100 * operation + 50, "tiles": tiles}
-            ctx.set(dut.rows.payload, item | {"tile_columns": 32, "last_columns": last})
+        for item in operations:
+            ctx.set(dut.rows.payload, item)
             ctx.set(dut.rows.valid, 1)
             await ctx.tick().until(dut.rows.ready)
         ctx.set(dut.rows.valid, 0)
 
+    async def list_places(ctx):
+        for item in places:
+            while rng.random() >= place_chance:
+                await ctx.tick()
+            ctx.set(dut.places.payload, item)
+            ctx.set(dut.places.valid, 1)
+            await ctx.tick().until(dut.places.ready)
+            ctx.set(dut.places.valid, 0)
+
     async def read(ctx):
-        while len(seen) < len(expected):
-            if ctx.get(dut.valid):
-                seen.append(
-                    (ctx.get(dut.operation), bool(ctx.get(dut.is_value)), ctx.get(dut.row), ctx.get(dut.columns))
-                )
-                ctx.set(dut.advance, 1)
+        idle = 0
+        while idle < 200:
+            valid = ctx.get(dut.valid)
+            if valid:
+                seen.append(tuple(int(ctx.get(x)) for x in (dut.operation, dut.is_value, dut.row, dut.column)))
+            ctx.set(dut.read, valid)
+            ctx.set(dut.closed, not valid)
+            idle = 0 if valid else idle + 1
             await ctx.tick()
-            ctx.set(dut.advance, 0)
 
     simulator = Simulator(dut)
     simulator.add_clock(1e-9)
-    simulator.add_testbench(feed)
+    simulator.add_testbench(feed, background=True)
+    simulator.add_testbench(list_places, background=True)
     simulator.add_testbench(read)
     simulator.run()
-    assert seen == expected
+    return seen
+
+
+def _walk_item(operation, count, *, selected=False):
+    """Return an operation of ``count`` tokens of two columns, 16 a row, and its kv order."""
+    tiles = -(-count // 16)
+    item = {
+        "key_row": 100 * operation,
+        "value_row": 100 * operation + 50,
+        "tiles": tiles,
+        "tile_columns": 32,
+        "last_columns": 2 * (count - 16 * (tiles - 1)) if tiles else 0,
+        "token_columns": 2,
+        "selected": int(selected),
+        "append": {},
+    }
+    return item, list(kv_order(16, count))
+
+
+def test_rows_come_in_the_order_of_the_units():
+    """Tiles of 16 tokens of 2 beats are rows of 32 columns: the walk must be kv_order, row by row."""
+    items, expected = [], []
+    for operation, count in enumerate([0, 1, 16, 17, 0, 0, 40, 64]):
+        item, order = _walk_item(operation, count)
+        items.append(item)
+        for tile in order:
+            is_value = tile.kind == "v"
+            row = 100 * operation + 50 * is_value + tile.number
+            expected += [(operation % 4, is_value, row, column) for column in range(2 * tile.tokens)]
+    assert _walk_rows(RowWalk(DEVICE_PRESETS["attacc"].channel), items, []) == expected
+
+
+@pytest.mark.parametrize("place_chance", [1.0, 0.3])
+def test_selected_tokens_come_by_the_list(place_chance):
+    """Keys and values of a tile share its places, which come once; between them operations of all tokens."""
+    rng = np.random.default_rng(2)
+    items, places, expected = [], [], []
+    for operation, (count, selected) in enumerate(
+        [(1, 1), (16, 1), (20, 0), (33, 1), (0, 1), (64, 1), (17, 0), (5, 1)]
+    ):
+        item, order = _walk_item(operation, count, selected=selected)
+        items.append(item)
+        position = np.sort(rng.choice(40 * 16, count, replace=False)) if selected else np.arange(count)
+        if selected:
+            places += [{"tile": int(p) // 16, "column": int(p) % 16 * 2} for p in position]
+        for tile in order:
+            for p in position[tile.start : tile.start + tile.tokens]:
+                row = 100 * operation + 50 * (tile.kind == "v") + int(p) // 16
+                expected += [(operation % 4, tile.kind == "v", row, int(p) % 16 * 2 + beat) for beat in range(2)]
+    dut = RowWalk(DEVICE_PRESETS["attacc"].channel)
+    assert _walk_rows(dut, items, places, place_chance=place_chance) == expected
+
+
+def test_a_new_token_is_owed_once_in_each_of_its_rows():
+    """Key, then value, bank by bank, also when other rows come between; nothing in an operation without one."""
+    dut = AppendWalk(DEVICE_PRESETS["attacc"].channel)
+    written = []
+
+    async def bench(ctx):
+        for valid in (1, 0, 1):
+            ctx.set(dut.begin, 1)
+            ctx.set(dut.written, 0)
+            await ctx.tick()
+            ctx.set(dut.begin, 0)
+            ctx.set(dut.append, {"valid": valid, "place": {"tile": 3, "column": 10}})
+            ctx.set(dut.token_columns, 2)
+            # The row of the key twice over: it may be opened again for its next tile.
+            for is_value, tile in [(0, 2), (0, 3), (0, 4), (0, 3), (1, 2), (1, 3), (1, 4), (1, 3)]:
+                ctx.set(dut.is_value, is_value)
+                ctx.set(dut.tile, tile)
+                for cycle in range(20):
+                    ctx.set(dut.written, ctx.get(dut.due) and cycle % 2)
+                    if ctx.get(dut.written):
+                        written.append((is_value, tile, ctx.get(dut.bank), ctx.get(dut.column)))
+                    await ctx.tick()
+
+    _simulate(dut, bench)
+    once = [(is_value, 3, bank, column) for is_value in (0, 1) for bank in range(4) for column in (10, 11)]
+    assert written == 2 * once
 
 
 @pytest.mark.parametrize(

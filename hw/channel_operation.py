@@ -1,0 +1,220 @@
+"""Operations of a channel, and the rows in which the KV heads they read lie."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from golden.checks import require_int
+from hw.memory.kv_rows import KvRows, kv_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from hw.device_params import ChannelParams
+
+__all__ = ["ChannelOperation", "KvHead", "PlacedOperation", "place_operations", "shared_head"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChannelOperation:
+    """One query over the tokens of one KV head in one channel.
+
+    Parameters
+    ----------
+    query : ndarray of uint16, shape (head_dim,)
+        Codes of q.
+    keys, values : sequence of ndarray of uint16, shape (tokens, head_dim)
+        Codes of the tokens of each simulated part; a part may have none.
+    tokens : ndarray of int, shape (parts,)
+        Token counts of all parts of the channel; those of the simulated ones are the lengths of ``keys``.
+    scale : float
+        Factor of the scores.
+    kv_head : int or None
+        Operations of one number read the same rows, one pass each, as the query heads that share a KV head do; None
+        has rows that no other operation reads.
+    append_part : int or None
+        Part whose last token is new: the operation writes it before it reads it, and ``tokens`` counts it. A context
+        is what was there before: one token less.
+    positions : ndarray of int or None
+        Tokens of each part that are attended to, ascending; None is all. They are the same in all parts, for the banks
+        read in lock step: where parts want different ones, this is their union, and a part takes all of it that it
+        owns. (Sixteen parts that each want an eighth, at random, want 88 % of the positions among them.)
+    """
+
+    query: npt.NDArray[np.uint16]
+    keys: Sequence[npt.NDArray[np.uint16]]
+    values: Sequence[npt.NDArray[np.uint16]]
+    tokens: npt.NDArray[np.int64]
+    scale: float
+    kv_head: int | None = None
+    append_part: int | None = None
+    positions: npt.NDArray[np.int64] | None = None
+
+    @property
+    def attended_tokens(self) -> npt.NDArray[np.int64]:
+        """Tokens that each part attends to."""
+        if self.positions is None:
+            return self.tokens
+        return np.searchsorted(self.positions, self.tokens)
+
+    def attended(self, vectors: Sequence[npt.NDArray[np.uint16]]) -> list[npt.NDArray[np.uint16]]:
+        """Return those of ``vectors``, keys or values of each simulated part, that are attended to."""
+        if self.positions is None:
+            return list(vectors)
+        return [part[self.positions[self.positions < len(part)]] for part in vectors]
+
+    def require_fit(self, parts: int) -> None:
+        """Raise ValueError unless counts, new token and positions fit a channel of ``parts`` parts."""
+        if len(self.tokens) != parts:
+            raise ValueError(f"tokens must be counts of the {parts} parts of a channel, not of {len(self.tokens)}")
+        if self.positions is not None:
+            rising = np.diff(self.positions, prepend=-1) > 0
+            if not (rising.all() and (self.positions < self.tokens.max(initial=0)).all()):
+                raise ValueError(
+                    f"positions must ascend from 0 or more to less than {self.tokens.max(initial=0)}, "
+                    f"not {self.positions.tolist()!r}"
+                )
+        if self.append_part is None:
+            return
+        require_int("append_part", self.append_part, 0, parts - 1)
+        place = int(self.tokens[self.append_part]) - 1
+        if place < 0:
+            raise ValueError(f"tokens of part {self.append_part} must count its new token, not be 0")
+        if self.positions is not None and place not in self.positions:
+            raise ValueError(f"positions must hold the new token's {place}: a token is written when it is first read")
+
+
+@dataclass(frozen=True, kw_only=True)
+class KvHead:
+    """Rows of a KV head.
+
+    Parameters
+    ----------
+    rows : KvRows
+        Rows of all its tokens, when it has most of them.
+    key_row : int
+        First row of keys; those of values follow the keys.
+    keys, values : list of ndarray of uint16, shape (tokens, head_dim)
+        What they hold before the first operation, in each simulated part.
+    """
+
+    rows: KvRows
+    key_row: int
+    keys: list[npt.NDArray[np.uint16]]
+    values: list[npt.NDArray[np.uint16]]
+
+    @property
+    def value_row(self) -> int:
+        """First row of values."""
+        return self.key_row + self.rows.tiles
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlacedOperation:
+    """An operation, the rows it reads, and the tiles in which it walks them: the tokens it attends to alone."""
+
+    operation: ChannelOperation
+    head: KvHead
+    walk: KvRows
+
+
+def shared_head(operation: ChannelOperation, queries: Sequence[npt.NDArray[np.uint16]]) -> list[ChannelOperation]:
+    """Return one operation for each of ``queries`` on the KV head of ``operation``, which must have a number.
+
+    Every one reads all the rows: ``len(queries)`` passes. A new token is written in the first.
+
+    Raises
+    ------
+    ValueError
+        If ``operation`` has no ``kv_head``.
+    """
+    if operation.kv_head is None:
+        raise ValueError("kv_head must be a number that the operations share, not None")
+    later = replace(operation, append_part=None)
+    return [replace(later if number else operation, query=query) for number, query in enumerate(queries)]
+
+
+def place_operations(
+    params: ChannelParams, operations: Sequence[ChannelOperation]
+) -> tuple[list[PlacedOperation], list[KvHead]]:
+    """Give every KV head rows, one head behind the other, and every operation its walk over them.
+
+    Parameters
+    ----------
+    params : ChannelParams
+        The channel.
+    operations : sequence of ChannelOperation
+        In the order in which they run.
+
+    Returns
+    -------
+    list of PlacedOperation
+        One an operation.
+    list of KvHead
+        Heads in the order of their rows.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an operation does not fit the channel, or finds other tokens in its head than those before it left there.
+    """
+    groups: dict[tuple[str, int], list[ChannelOperation]] = {}
+    names = []
+    for number, operation in enumerate(operations):
+        operation.require_fit(params.parts)
+        own = operation.kv_head is None
+        names.append(("own", number) if own else ("head", operation.kv_head))
+        groups.setdefault(names[-1], []).append(operation)
+    heads: dict[tuple[str, int], KvHead] = {}
+    row = 0
+    for name, members in groups.items():
+        keys, values = _history(members)
+        most = max(int(member.tokens.max(initial=0)) for member in members)
+        rows = kv_rows(params, len(members[0].query), most)
+        heads[name] = KvHead(rows=rows, key_row=row, keys=keys, values=values)
+        row += 2 * rows.tiles
+    placed = [
+        PlacedOperation(
+            operation=operation,
+            head=heads[name],
+            walk=kv_rows(params, len(operation.query), int(operation.attended_tokens.max(initial=0))),
+        )
+        for name, operation in zip(names, operations, strict=True)
+    ]
+    return placed, list(heads.values())
+
+
+def _history(members: Sequence[ChannelOperation]) -> tuple[list[npt.NDArray[np.uint16]], list[npt.NDArray[np.uint16]]]:
+    """Return the keys and values that a head holds before its first operation; raise unless the others build on it."""
+    before = [_before(member) for member in members]
+    for number in range(1, len(members)):
+        earlier = members[number - 1]
+        counts, keys, values = before[number]
+        same = len(earlier.query) == len(members[number].query) and np.array_equal(earlier.tokens, counts)
+        for had, has in ((earlier.keys, keys), (earlier.values, values)):
+            same = same and all(np.array_equal(one, other) for one, other in zip(had, has, strict=True))
+        if not same:
+            raise ValueError(
+                f"operation {number} of KV head {members[number].kv_head} must find the tokens that the one before it "
+                "left, it names others"
+            )
+    return before[0][1:]
+
+
+def _before(
+    operation: ChannelOperation,
+) -> tuple[npt.NDArray[np.int64], list[npt.NDArray[np.uint16]], list[npt.NDArray[np.uint16]]]:
+    """Return the counts of all parts, the keys and the values that an operation finds: all but its new token."""
+    counts = np.array(operation.tokens)
+    keys, values = list(operation.keys), list(operation.values)
+    part = operation.append_part
+    if part is not None:
+        counts[part] -= 1
+        if part < len(keys):
+            keys[part], values[part] = keys[part][:-1], values[part][:-1]
+    return counts, keys, values
