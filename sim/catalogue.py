@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 
 from hw.presets import DRAM_ORGANISATIONS, DRAM_TIMINGS, MEMORY_PRESETS, UNIT_PRESETS, Deviation, Value
+from hw.presets.devices import DEVICE_PRESETS
 from sim.calibration import factors
 from sim.model_config import load_model, model_names
 from sim.placement import PLACEMENTS
@@ -75,7 +76,7 @@ def catalogue() -> list[Entry]:
     ]
     devices = [
         Entry("device", device.name, device.description, dict(device.values()), device.deviations)
-        for device in MEMORY_PRESETS.values()
+        for device in (*MEMORY_PRESETS.values(), *DEVICE_PRESETS.values())
     ]
     drams = [
         Entry("dram", preset.name, preset.description, dict(preset.fields), preset.deviations)

@@ -13,6 +13,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from sim.calibration import factors
+from sim.channel_cycles import table_sha256
 
 if TYPE_CHECKING:
     from sim.models import Model
@@ -35,6 +36,7 @@ def step_inputs(system: System, model: Model, request: StepRequest) -> dict[str,
     return {
         "system": {name: value.to_dict() for name, value in system.values()},
         "paths": {tier.name: [link.name for link in tier.path] for tier in system.tiers},
+        "tables": {tier.name: table_sha256(tier.device) for tier in system.tiers},
         "model": asdict(model),
         "request": asdict(request),
         "calibration": {name: factor.value for name, factor in factors().items()},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from sim.channel_cycles import channel_parts, channel_table, why_not_measured
 from sim.decode import ROOT_PRESET, decode_step
 from sim.gpu import gpu_parts
 from sim.manifest import host, manifest, step_inputs
@@ -115,8 +116,9 @@ def _device(tier: Tier, index: int, model: Model, step: StepTime) -> dict[str, A
     times = [(entry.count, entry.tiers[tier.name]) for entry in step.layers]
     seconds = sum(count * time.total_s for count, time in times)
     slowest = max((time for _, time in times), key=lambda time: time.total_s)
-    clock = tier.device.unit_clock_hz.number
-    provenance = combine(_tier_parts(tier, model))
+    channel = _channel(tier, model, step)
+    clock = channel["clock_hz"] if channel["provenance"] == "measured-rtl" else tier.device.unit_clock_hz.number
+    provenance = combine(_tier_parts(tier, model, step))
     return {
         "name": tier.name,
         "device": tier.device.name,
@@ -138,9 +140,32 @@ def _device(tier: Tier, index: int, model: Model, step: StepTime) -> dict[str, A
             name: sum(count * time.bounds_s.get(name, 0.0) for count, time in times) * _US for name in slowest.bounds_s
         },
         "spread": slowest.spread,
+        "channel": channel,
         "critical_layers": sum(entry.count for entry in step.layers if entry.critical == tier.name),
         "provenance": provenance.kind,
         "parts": [part.to_dict() for part in provenance.parts],
+    }
+
+
+def _channel(tier: Tier, model: Model, step: StepTime) -> dict[str, Any]:
+    """Return what the cycles of a tier's channels are: measured ones of the RTL, or why not.
+
+    Cycles are those of one channel over all layers, start of the first operation to last state out of a bank group.
+    """
+    request = step.request
+    why = why_not_measured(tier.device, model.attention, power_cap=request.power_cap, fraction=request.keep)
+    if why:
+        return {"provenance": "modelled", "why_not_measured": why}
+    table = channel_table(tier.device)
+    times = [(entry.count, entry.tiers[tier.name].channel) for entry in step.layers]
+    return {
+        "provenance": "measured-rtl",
+        "preset": table.name,
+        "verilog_sha256": table.verilog_sha256,
+        "clock_hz": table.clock_hz,
+        "free_cycles": sum(count * time.free_cycles for count, time in times if time is not None),
+        "refresh_cycles": sum(count * time.refresh_cycles for count, time in times if time is not None),
+        "passes": model.attention.group,
     }
 
 
@@ -162,9 +187,19 @@ def _layer(entry: LayerTime) -> dict[str, Any]:
     }
 
 
-def _tier_parts(tier: Tier, model: Model) -> tuple[Part, ...]:
+def _tier_parts(tier: Tier, model: Model, step: StepTime) -> tuple[Part, ...]:
     """Return what a tier's time is made from."""
-    device = tier.device
+    device, request = tier.device, step.request
+    why = why_not_measured(device, model.attention, power_cap=request.power_cap, fraction=request.keep)
+    if not why and device.channel_preset is not None:
+        return (
+            *channel_parts(device.channel_preset),
+            *unit_parts(device.unit_preset, device.merge_preset),
+            Part("model shape", "literature", model.source),
+            Part(f"{tier.name} count", "literature", tier.count.source),
+            Part("mapping to channels", "modelled", "sim/tier.py: pairs dealt to channels in turn, all alike"),
+            Part("reduction above the bank groups", "modelled", "sim/tier.py: units' formulas, rate of the pins"),
+        )
     printed = [("count", tier.count), ("unit clock", device.unit_clock_hz), ("power cap", device.cap_bytes_per_s)]
     if device.unit_column_s is not None:
         printed.append(("column period", device.unit_column_s))
@@ -174,7 +209,7 @@ def _tier_parts(tier: Tier, model: Model) -> tuple[Part, ...]:
         *unit_parts(device.unit_preset, device.merge_preset),
         Part("model shape", "literature", model.source),
         *(Part(f"{tier.name} {name}", "literature", value.source) for name, value in printed),
-        Part("mapping to channels and units", "modelled", "sim/tier.py: no row activations, no refresh"),
+        Part("mapping to channels and units", "modelled", f"sim/tier.py: no row activations, no refresh; {why}"),
     )
 
 
@@ -183,7 +218,7 @@ def _provenance(system: System, model: Model, step: StepTime) -> dict[str, Any]:
     shape = Part("model shape", "literature", model.source)
     gpu = combine(gpu_parts(system, model))
     used = {entry.critical for entry in step.layers}
-    tiers = combine(part for tier in system.tiers if tier.name in used for part in _tier_parts(tier, model))
+    tiers = combine(part for tier in system.tiers if tier.name in used for part in _tier_parts(tier, model, step))
     links = combine(
         [
             *(part for link in system.links.values() for part in link.parts),

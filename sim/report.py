@@ -153,4 +153,15 @@ def decode_tables(record: Mapping[str, Any]) -> list[Table | str]:
         f"{record['tokens_per_s']:,.1f} tokens/s; reduction {record['reduction_share']:.2%} of attention",
         f"power cap read as {cap['kind']}; as {cap['other']['kind']} the step takes {cap['other']['step_us']:,.1f} us",
     ]
-    return [summary, devices, *lines]
+    return [summary, devices, *lines, *(_channel_line(device) for device in record["devices"])]
+
+
+def _channel_line(device: Mapping[str, Any]) -> str:
+    """Return what the cycles of a device's channels are, in words."""
+    channel = device["channel"]
+    if channel["provenance"] != "measured-rtl":
+        return f"{device['name']}: channel cycles by formula, for {channel['why_not_measured']}"
+    return (
+        f"{device['name']}: channel cycles measured on Verilog {channel['verilog_sha256'][:16]}, "
+        f"{channel['free_cycles']:,} and {channel['refresh_cycles']:,.0f} of refresh"
+    )

@@ -10,7 +10,10 @@ Selected and windowed tokens are taken to be spread as evenly as all tokens are.
 Grouped queries: a unit makes one pass a query head over the tokens of its slice, ``g`` passes in all. A column is
 read from its bank once and held for the passes.
 
-The stream of columns lasts as long as the slowest of the bounds:
+Where the RTL of a tier's channel has been measured and its table speaks for what is asked
+(:mod:`sim.channel_cycles`), the stream of columns, what comes before it and the way to the states of the bank groups
+take the measured cycles, row activations and refresh included; the heads that share a pair are then passes that read
+the columns again. Else the stream lasts as long as the slowest of the bounds:
 
 ``unit``
     cycles of the processing units (:mod:`hw.timing.processing`) at their clock;
@@ -18,13 +21,15 @@ The stream of columns lasts as long as the slowest of the bounds:
     columns of a bank, one each tCCD_L;
 ``cap``
     the device's power limit, in column bytes or in FLOPS;
+``rows``
+    of a measured channel, its rows by :mod:`hw.timing.channel` without refresh, beside ``cap``;
 ``page``
     page reads of the dies and transfers on the channel's bus;
 ``reduction``
     throughput of the reduction units, and of the way from the groups to those above them.
 
 Behind the last column come the drain of the processing units and the reduction of the last operation; these, and what
-the ``reduction`` bound adds, are the exposed reduction. Row activations and refresh are not in it.
+the ``reduction`` bound adds, are the exposed reduction. Without a table row activations and refresh are not in it.
 """
 
 from __future__ import annotations
@@ -33,6 +38,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from sim.channel_cycles import ChannelTime, channel_time, why_not_measured
 from sim.unit_cycles import merge_cycles, operation_cycles, state_bytes
 
 if TYPE_CHECKING:
@@ -94,6 +100,8 @@ class TierTime:
         Channels that share a pair.
     states : int
         States of one operation that leave the tier: devices that share a pair.
+    channel : ChannelTime or None
+        The measured channel that the time is made of, if it is.
     """
 
     access_s: float
@@ -106,6 +114,7 @@ class TierTime:
     bounds_s: dict[str, float]
     spread: int
     states: int
+    channel: ChannelTime | None = None
 
     @property
     def total_s(self) -> float:
@@ -182,21 +191,32 @@ def _spread_time(tier: Tier, attention: Attention, load: TierLoad, power_cap: st
         pages = _pages(device.page, slice_tokens, token_bytes, load.fraction)
         bounds["page"] = _page_stream_s(device.page, per_channel * pages)
         read_bytes = slices * pages * device.page.page_bytes.integer
-    busy, tail = _reduction(tier, attention, operations, min(spread, channels))
-    columns_s = max(bounds.values())
-    bounds["reduction"] = busy
-    tail += unit.drain / device.unit_clock_hz.number
+    group_busy, group_tail = _group_reduction(tier, attention, operations)
+    busy, tail = _upper_reduction(tier, attention, operations, min(spread, channels))
+    channel = None
+    if why_not_measured(device, attention, power_cap=power_cap, fraction=load.fraction):
+        access_s = device.page.page_read_s.number if device.page is not None else device.access_s.number
+        columns_s = max(bounds.values())
+        bounds["reduction"] = busy = max(group_busy, busy)
+        tail += group_tail + unit.drain / device.unit_clock_hz.number
+    else:
+        channel = channel_time(device, attention, slice_tokens, operations)
+        access_s, columns_s = channel.access_s, channel.stream_s
+        bounds = {"rows": channel.rows_s, "cap": channel.cap_s, "unit": bounds["unit"], "reduction": busy}
+        read_bytes *= attention.group
+        tail += channel.tail_s
     return TierTime(
-        access_s=device.page.page_read_s.number if device.page is not None else device.access_s.number,
+        access_s=access_s,
         stream_s=columns_s,
         exposed_s=max(0.0, busy - columns_s) + tail,
-        reduction_busy_s=busy,
+        reduction_busy_s=max(group_busy, busy),
         unit_cycles=unit_cycles,
         read_bytes=read_bytes,
         bound=max(bounds, key=lambda name: bounds[name]),
         bounds_s=bounds,
         spread=spread,
         states=math.ceil(spread / channels),
+        channel=channel,
     )
 
 
@@ -225,8 +245,18 @@ def _page_stream_s(page: PageTiming, pages: int) -> float:
     return (rounds - 1) * max(page.page_read_s.number, dies * transfer_s) + last * transfer_s
 
 
-def _reduction(tier: Tier, attention: Attention, operations: int, shared_channels: int) -> tuple[float, float]:
-    """Return the work of the busiest reduction stage, and the time of the last operation through all of them.
+def _group_reduction(tier: Tier, attention: Attention, operations: int) -> tuple[float, float]:
+    """Return the work of a group's reduction unit, and the time of the last operation through it."""
+    device = tier.device
+    group = merge_cycles(device.unit_preset, attention, device.units_per_group.integer)
+    clock = device.unit_clock_hz.number
+    return operations * group.interval / clock, group.latency / clock
+
+
+def _upper_reduction(tier: Tier, attention: Attention, operations: int, shared_channels: int) -> tuple[float, float]:
+    """Return the work of the busiest stage above the groups, and the time of the last operation through all of them.
+
+    Each unit takes whole operations, the groups' states first, then those of other channels.
 
     Parameters
     ----------
@@ -236,25 +266,18 @@ def _reduction(tier: Tier, attention: Attention, operations: int, shared_channel
         Channels of a device that share a pair.
     """
     device = tier.device
-    per_group = device.units_per_group.integer
-    groups = math.ceil(device.units_per_channel.integer / per_group)
+    groups = math.ceil(device.units_per_channel.integer / device.units_per_group.integer)
     mergers = device.merge_units_per_channel.integer
-    channels = device.channels.integer
-    group = merge_cycles(device.unit_preset, attention, per_group)
-    busy = [operations * group.interval / device.unit_clock_hz.number]
-    tail = group.latency / device.unit_clock_hz.number
-    if groups > 1 or shared_channels > 1:
-        # Units above the groups: each takes whole operations, the groups' states first, then those of other channels.
-        states = groups if groups > 1 else 0
-        above = merge_cycles(device.merge_preset, attention, max(1, states) + shared_channels - 1)
-        clock = device.merge_clock_hz.number
-        busy.append(math.ceil(operations / max(1, mergers)) * above.interval / clock)
-        tail += above.latency / clock
-        if mergers:
-            wire_s = groups * state_bytes(attention) * channels / device.external_bytes_per_s.number
-            busy.append(operations * wire_s)
-            tail += wire_s
-    return max(busy), tail
+    if groups == 1 and shared_channels == 1:
+        return 0.0, 0.0
+    states = groups if groups > 1 else 0
+    above = merge_cycles(device.merge_preset, attention, max(1, states) + shared_channels - 1)
+    clock = device.merge_clock_hz.number
+    busy, tail = math.ceil(operations / max(1, mergers)) * above.interval / clock, above.latency / clock
+    if not mergers:
+        return busy, tail
+    wire_s = groups * state_bytes(attention) * device.channels.integer / device.external_bytes_per_s.number
+    return max(busy, operations * wire_s), tail + wire_s
 
 
 def tier_rate(tier: Tier, attention: Attention, *, power_cap: str) -> float:
@@ -269,6 +292,10 @@ def tier_rate(tier: Tier, attention: Attention, *, power_cap: str) -> float:
     """
     device, count = tier.device, tier.count.integer
     group, token_bytes = attention.group, attention.kv_bytes
+    if not why_not_measured(device, attention, power_cap=power_cap, fraction=1.0):
+        many = 1 << 16
+        channel_s = channel_time(device, attention, many, group).stream_s
+        return tier.channels * many / (channel_s * attention.stored_heads)
     cap = device.cap_bytes_per_s.number if power_cap == "bytes" else device.cap_flops_per_s.number / group
     units = device.channels.integer * device.units_per_channel.integer
     many = 1 << 12

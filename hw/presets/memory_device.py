@@ -49,6 +49,8 @@ class MemoryDevice:
         Family.
     unit_preset, merge_preset : str
         Unit presets of the units at the banks and of the device's own reduction units.
+    channel_preset : str or None
+        Device preset whose RTL is a channel of it, if there is one.
     capacity_bytes : Value
         Bytes a device holds.
     channels, units_per_channel, units_per_group : Value
@@ -78,6 +80,7 @@ class MemoryDevice:
     kind: str
     unit_preset: str
     merge_preset: str
+    channel_preset: str | None = None
     capacity_bytes: Value
     channels: Value
     units_per_channel: Value

@@ -42,6 +42,7 @@ HBM_PIM = MemoryDevice(
     kind="hbm",
     unit_preset="pam-hbm",
     merge_preset="pam-hbm",
+    channel_preset="pam",
     capacity_bytes=Value(16 * _GIB, "bytes", f"{_TABLE}: 16 GB a stack"),
     channels=Value(16, "1", f"{_TABLE}: 16 channels a stack"),
     units_per_channel=Value(64, "1", f"{_TABLE}: 64 banks (2 pseudo-channels, 2 ranks, 4 groups, 4 banks)"),

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sim.commands.options import Subparsers, add_command, add_json
 from sim.commands.study import add_measuring_options, measured_rows
 from sim.comparisons.row import comparison_table
-from sim.manifest import manifest
+from sim.errors import SimError
+from sim.manifest import host, manifest
+from sim.provenance import Part, combine
 from sim.report import print_tables, to_json
 
 if TYPE_CHECKING:
@@ -16,12 +19,16 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-__all__ = ["add_parser", "run_exp_anchors", "run_exp_seed"]
+    from hw.timing.logic_die import ReductionPoint
+
+__all__ = ["add_parser", "run_attacc", "run_exp_anchors", "run_exp_seed", "run_reduction"]
 
 _DETAILS = """\
 examples:
   nearkv compare exp-seed
-  nearkv compare exp-anchors --liberty cells.lib --json"""
+  nearkv compare exp-anchors --liberty cells.lib --json
+  nearkv compare attacc
+  nearkv compare reduction"""
 
 
 def add_parser(commands: Subparsers[argparse.ArgumentParser]) -> None:
@@ -35,6 +42,10 @@ def add_parser(commands: Subparsers[argparse.ArgumentParser]) -> None:
         entry = add_command(names, name, summary, f"example: nearkv compare {name} --json", run)
         add_measuring_options(entry)
         add_json(entry)
+    summary = "64 heads on one HBM3 stack: AttAcc's simulator beside a Verilated channel"
+    add_json(add_command(names, "attacc", summary, "example: nearkv compare attacc --json", run_attacc))
+    summary = "the part of attention's time that a stack's reduction leaves exposed, over context and devices"
+    add_json(add_command(names, "reduction", summary, "example: nearkv compare reduction --json", run_reduction))
 
 
 def run_exp_seed(arguments: argparse.Namespace) -> int:
@@ -56,6 +67,94 @@ def run_exp_anchors(arguments: argparse.Namespace) -> int:
     measured = measured_rows([UNITS[name] for name in exp_anchors.wanted_units()], arguments)
     rows = exp_anchors.anchor_rows(measured)
     return _show(arguments, measured, rows, "published exponential units beside ours", _sources(rows))
+
+
+def run_attacc(arguments: argparse.Namespace) -> int:
+    """Print AttAcc's cycles and commands beside ours and return 0."""
+    from hw.cosim import CosimError
+    from hw.measure import channel_sha256
+    from hw.presets.devices import DEVICE_PRESETS
+    from hw.tables import TableError, load_table
+    from hw.toolchain import ToolError
+    from sim.comparisons import attacc
+
+    def say(text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+    try:
+        for name in attacc.TABLES:
+            say(f"table {name}: comparing its Verilog with today's")
+            load_table(name).require_verilog(channel_sha256(DEVICE_PRESETS[name].channel))
+        runs: dict[tuple[str, int], attacc.StackRun] = {}
+        for preset, cycles in attacc.CYCLES.items():
+            for tokens in cycles:
+                say(f"{preset}: {tokens} tokens under Verilator (a first build takes a while)")
+                runs[preset, tokens] = attacc.run_stack(preset, tokens)
+    except (CosimError, TableError, ToolError) as error:
+        raise SimError(str(error)) from None
+    rows, pace = attacc.attacc_rows(runs), attacc.pace(runs)
+    if arguments.json:
+        inputs = [channel_sha256(DEVICE_PRESETS[preset].channel) for preset in attacc.CYCLES]
+        sys.stdout.write(to_json({"rows": rows, "manifest": manifest(inputs, seed=0), "host": host() | pace}))
+    else:
+        seconds = f"{pace['wall_s']:.2f} s of ours, data to states; AttAcc's whole process {pace['reference_wall_s']} s"
+        rates = f"{pace['simulated_group_cycles_per_s']:,.0f} cycles/s of a simulated bank group"
+        print_tables(
+            [
+                comparison_table("64 heads of d 128 on one HBM3 stack, refresh on", rows),
+                f"{attacc.SYMMETRY}; {rates}",
+                f"wall time at 2,048 tokens: {seconds}",
+                "AttAcc's bank-group level has no counterpart: our units are at the banks",
+            ]
+        )
+    return 0
+
+
+def run_reduction(arguments: argparse.Namespace) -> int:
+    """Print exposed reduction beside published claims; return 1 if a root's state differs from its golden model."""
+    from hw.cosim import CosimError
+    from hw.measure_reduction import measure_reduction, reduction_sha256
+    from hw.presets.devices import DEVICE_PRESETS
+    from hw.toolchain import ToolError
+    from sim.comparisons import reduction
+
+    points: dict[tuple[str, int], ReductionPoint] = {}
+
+    def share(preset: str, context: int) -> float:
+        print(
+            f"{preset}: {context:,} tokens under Verilator (a first build takes a while)", file=sys.stderr, flush=True
+        )
+        points[preset, context] = measure_reduction(DEVICE_PRESETS[preset], context)
+        return points[preset, context].exposed_share
+
+    try:
+        below: dict[str, int | None] = {}
+        for preset in reduction.PRESETS:
+            known = {context: share(preset, context) for context in reduction.CONTEXTS}
+            below[preset] = reduction.below(partial(share, preset), known)
+        hashes = {preset: reduction_sha256(DEVICE_PRESETS[preset]) for preset in reduction.PRESETS}
+    except (CosimError, ToolError) as error:
+        raise SimError(str(error)) from None
+    rows = reduction.reduction_rows(points)
+    if arguments.json:
+        record = {
+            "rows": rows,
+            "below_one_percent_tokens": below,
+            "points": [reduction.point_record(points[key]) for key in sorted(points)],
+            "provenance": combine(
+                Part(f"cycles of {preset}", "measured-rtl", f"Verilog sha256 {digest}")
+                for preset, digest in hashes.items()
+            ).to_dict(),
+            "manifest": manifest(hashes, seed=0),
+        }
+        sys.stdout.write(to_json(record))
+    else:
+        title = "exposed reduction of one stack, 64 heads of d 128, refresh on [measured-rtl]"
+        print_tables([comparison_table(title, rows), *reduction.below_lines(below), reduction.SYMMETRY])
+    wrong = [f"{preset} at {context} tokens" for (preset, context), p in points.items() if not p.equal_to_golden]
+    if wrong:
+        print(f"the root's state must equal the golden model, it differs in {', '.join(wrong)}", file=sys.stderr)
+    return 1 if wrong else 0
 
 
 def _show(

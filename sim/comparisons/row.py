@@ -55,11 +55,16 @@ def comparison_table(title: str, rows: Sequence[dict[str, Any]]) -> Table:
         ours, ratio = row["ours"], row["ratio"]
         table.add_row(
             row["name"],
-            f"{row['reference']:.4g}",
-            "-" if ours is None else f"{ours:.4g}",
-            "-" if ratio is None else f"{ratio:.2f}",
+            _shown(row["reference"]),
+            "-" if ours is None else _shown(ours),
+            "-" if ratio is None else f"{ratio:.3f}",
             row["unit"],
             "yes" if row["within"] else "no",
             row["note"],
         )
     return table
+
+
+def _shown(number: float) -> str:
+    """Return counts in full, other numbers to four digits."""
+    return f"{number:,}" if isinstance(number, int) else f"{number:.4g}"

@@ -9,12 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hw.presets import Value
+from hw.presets.devices import DEVICE_PRESETS
+from sim.channel_cycles import why_not_measured
 from sim.model_config import load_model
 from sim.system_config import load_system
 from sim.tier import IDLE, POWER_CAPS, TierLoad, tier_rate, tier_time
 
 PAM = load_system("pam")
 HBM, DDR, SSD = PAM.tiers
+FORMULA = dataclasses.replace(HBM, device=dataclasses.replace(HBM.device, channel_preset=None))  # its table left out
 LLAMA2 = load_model("llama-2-7b").attention  # 32 heads of 128, none shared
 LLAMA3 = load_model("llama-3.1-70b").attention  # 64 query heads on 8 KV heads
 US = 1e-6
@@ -22,7 +25,7 @@ US = 1e-6
 
 def test_hbm_by_hand() -> None:
     # 20 requests x 32 heads = 640 pairs on 640 channels, 1024 tokens each, so 16 on each of 64 banks
-    time = tier_time(HBM, LLAMA2, TierLoad(20, 1024), power_cap="bytes")
+    time = tier_time(FORMULA, LLAMA2, TierLoad(20, 1024), power_cap="bytes")
     assert time.spread == 1
     # a stack reads 16 pairs x 1024 tokens x 512 B at 1.6 TB/s
     assert time.bounds_s["cap"] == pytest.approx(16 * 1024 * 512 / 1.6e12)
@@ -41,6 +44,73 @@ def test_hbm_by_hand() -> None:
     assert time.exposed_s == pytest.approx((15 + 43 + 139) / 666e6 + 200e-9)
     assert time.read_bytes == 640 * 1024 * 512
     assert time.states == 1
+
+
+def test_measured_hbm_by_hand() -> None:
+    # The same work: 64 tokens in each of 16 bank groups, 4 columns of all banks a token
+    time = tier_time(HBM, LLAMA2, TierLoad(20, 1024), power_cap="bytes")
+    tck_s = 0.769e-9
+    assert time.channel is not None
+    # command and query: 12 bursts of 4 cycles, a row's opening beside them
+    assert time.access_s == pytest.approx(58 * tck_s)
+    # 256 columns, of which 32 are saved up, one in 20.48 ns; refresh is made good under the cap
+    assert time.stream_s == pytest.approx((256 - 32) * 20.48e-9, abs=2 * tck_s)
+    assert time.bounds_s["cap"] == pytest.approx(16 * 1024 * 512 / 1.6e12)
+    # 4 tiles of 16 tokens, a row of keys and one of values each: opening, 31 spaced reads, closing
+    assert time.bounds_s["rows"] == pytest.approx(8 * (19 + 31 * 6 + 8 + 19) * tck_s)
+    assert time.bound == "cap"
+    # The last V column is summed up and joined on the way out; then 16 states go to the logic die, as without a table.
+    assert 50 * tck_s < time.channel.tail_s < 58 * tck_s
+    assert time.exposed_s == pytest.approx(time.channel.tail_s + 139 / 666e6 + 200e-9)
+    assert time.read_bytes == 640 * 1024 * 512
+
+
+def test_query_heads_that_share_keys_are_passes_over_them() -> None:
+    # 80 requests x 8 KV heads = 640 pairs, 8 query heads each: 8 operations a channel
+    time = tier_time(HBM, LLAMA3, TierLoad(80, 1024), power_cap="flops")
+    assert time.channel is not None
+    assert time.stream_s == pytest.approx((8 * 256 - 32) * 20.48e-9, abs=3 * 0.769e-9)
+    assert time.read_bytes == 8 * 640 * 1024 * 512
+    # A limit of bytes that is paid once for all 8 wants a latch at the banks.
+    assert tier_time(HBM, LLAMA3, TierLoad(80, 1024), power_cap="bytes").channel is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "load", "message"),
+    [
+        ({"head_dim": 256, "v_head_dim": 256}, TierLoad(3, 40), "head dimension 256 is not in the table of pam"),
+        ({}, TierLoad(3, 40, 0.5), "selected tokens lie scattered, measured are whole rows"),
+        (
+            {"num_kv_heads": 8},
+            TierLoad(3, 40),
+            "4 query heads would share a column read; the RTL has no latch for it",
+        ),
+    ],
+)
+def test_where_no_table_speaks_the_formula_does(changes: dict[str, int], load: TierLoad, message: str) -> None:
+    attention = dataclasses.replace(LLAMA2, **changes)
+    assert why_not_measured(HBM.device, attention, power_cap="bytes", fraction=load.fraction) == message
+    assert tier_time(HBM, attention, load, power_cap="bytes") == tier_time(FORMULA, attention, load, power_cap="bytes")
+
+
+def test_a_memory_with_other_numbers_is_not_the_one_measured() -> None:
+    assert not why_not_measured(HBM.device, LLAMA2, power_cap="bytes", fraction=1.0)
+    for key, value in dict(HBM.device.values()).items():
+        if key.startswith("timing.") or key in ("channels", "cap_bytes_per_s", "unit_clock_hz"):
+            changed = HBM.device.with_values({key: Value(value.number * 2, value.unit, "test")})
+            why = why_not_measured(changed, LLAMA2, power_cap="bytes", fraction=1.0)
+            assert why.startswith(f"its RTL was made for {key} ")
+    for tier in (DDR, SSD, FORMULA):
+        assert why_not_measured(tier.device, LLAMA2, power_cap="bytes", fraction=1.0) == "no channel of it is in RTL"
+    # What was measured is what the memory's preset says.
+    preset, device = DEVICE_PRESETS["pam"], HBM.device
+    organisation = preset.channel.organisation
+    assert device.channel_preset == "pam"
+    assert preset.channels == device.channels.integer
+    assert organisation.banks_per_channel == device.units_per_channel.integer
+    assert organisation.banks == device.units_per_group.integer
+    assert preset.cap_bytes_per_s == device.cap_bytes_per_s.number == device.cap_flops_per_s.number
+    assert preset.channel.timing.clock_ns * 1e-9 == device.timing["tCK"].number
 
 
 def test_ddr_by_hand() -> None:
@@ -86,11 +156,11 @@ def test_scattered_tokens_touch_more_pages_than_they_fill() -> None:
 
 def test_shared_heads_pass_over_a_column_g_times() -> None:
     # 80 requests x 8 KV heads = 640 pairs, 8 query heads each
-    time = tier_time(HBM, LLAMA3, TierLoad(80, 1024), power_cap="bytes")
+    time = tier_time(FORMULA, LLAMA3, TierLoad(80, 1024), power_cap="bytes")
     assert time.unit_cycles == 8 * 278
     assert time.bounds_s["cap"] == pytest.approx(16 * 1024 * 512 / 1.6e12)
     # 2 FLOP an element and query head, 2 bytes an element: 8 FLOP a byte
-    flops = tier_time(HBM, LLAMA3, TierLoad(80, 1024), power_cap="flops")
+    flops = tier_time(FORMULA, LLAMA3, TierLoad(80, 1024), power_cap="flops")
     assert flops.bounds_s["cap"] == pytest.approx(8 * 16 * 1024 * 512 / 1.6e12)
 
 
@@ -102,8 +172,8 @@ def test_caps_agree_without_shared_heads() -> None:
 def test_few_pairs_are_spread_over_channels() -> None:
     time = tier_time(HBM, LLAMA2, TierLoad(1, 65536), power_cap="bytes")
     assert time.spread > 1
-    # 32 pairs of 32 MiB over 40 stacks: no faster than all stacks together
-    assert time.stream_s >= 32 * 65536 * 512 / (40 * 1.6e12)
+    # 32 pairs of 32 MiB over 40 stacks: no faster than all stacks together, but for the 32 columns saved up before
+    assert time.stream_s >= 32 * 65536 * 512 / (40 * 1.6e12) - 32 * 20.48e-9
 
 
 def test_nothing_to_do_takes_no_time() -> None:
