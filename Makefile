@@ -35,7 +35,7 @@ demo: install ## Verilog, simulated units beside the golden model, decode latenc
 	$(BIN)/nearkv demo
 
 test: install ## the whole suite: NumPy, Amaranth's simulator, cocotb under Verilator
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 lint: install ## ruff: rules and format
 	$(BIN)/ruff check .

@@ -1,8 +1,10 @@
 """Turns Verilog text into an executable model, once: builds are kept by the hash of everything they depend on.
 
-The C++ runtime of Verilator is compiled once for all designs and linked into each, so that a build
-costs the design's own code only. A build appears under its final name when it is complete, so an
-interrupted one is never taken for a finished one and two processes may build the same design.
+The C++ runtime of Verilator is compiled once for all designs and linked into each, so that a build costs the design's
+own code only. That is a dozen files, each of which would parse the same headers for a second: one file includes all
+that run often, another the code that runs once, before the first cycle, which is half of it and not worth optimising.
+A build appears under its final name when it is complete, so an interrupted one is never taken for a finished one and
+two processes may build the same design.
 """
 
 from __future__ import annotations
@@ -26,6 +28,12 @@ _COMPILE_FLAGS = (
     "-DVERILATOR=1",
     *(f"-DVM_{name}=0" for name in ("COVERAGE", "SC", "TIMING", "TRACE", "TRACE_FST", "TRACE_SAIF", "TRACE_VCD")),
 )
+_ONCE = "-O0"
+"""Compiler optimisation of code that runs once."""
+
+_SMALL, _LARGE = 500_000, 2_000_000
+"""Characters of code below which it does not deserve a file of its own, and above which it is divided."""
+
 _COMPLAINT = re.compile(r"%Warning|%Error|\berror\b")
 _RUNTIME_SOURCES = ("verilated.cpp", "verilated_threads.cpp")
 
@@ -39,7 +47,7 @@ class Harness:
     source : str
         C++ text of the main program; it includes ``Vtop.h``.
     optimise : str
-        Compiler optimisation for the design's code.
+        Compiler optimisation for the code that runs in every cycle.
     verilator_flags, link_flags : tuple of str
         Added to the two commands.
     runtime_sources : tuple of str
@@ -47,7 +55,7 @@ class Harness:
     """
 
     source: str
-    optimise: str = "-O1"
+    optimise: str = "-Og"
     verilator_flags: tuple[str, ...] = ()
     link_flags: tuple[str, ...] = ()
     runtime_sources: tuple[str, ...] = ()
@@ -76,8 +84,8 @@ def build_model(verilog: str, top: str, harness: Harness) -> Path:
         If a tool is missing, Verilator refuses the text or the compiler fails.
     """
     tools = find_toolchain()
-    runtime = _runtime_objects(tools, _RUNTIME_SOURCES + harness.runtime_sources)
-    key = digest(verilog, top, repr(harness), repr(_COMPILE_FLAGS), tools.description)
+    runtime = [_runtime_object(tools, name) for name in (*_RUNTIME_SOURCES, *harness.runtime_sources)]
+    key = digest(verilog, top, repr(harness), repr(_COMPILE_FLAGS), _ONCE, tools.description)
     folder = build_root() / "rtl" / f"{top}-{key[:16]}"
     executable = folder / top
     if executable.exists():
@@ -90,8 +98,8 @@ def build_model(verilog: str, top: str, harness: Harness) -> Path:
         # Amaranth's expressions rely on Verilog's context widths, which Verilator calls suspicious.
         command += ["--top-module", top, "-Wno-WIDTH", "--no-timing", *harness.verilator_flags, str(source)]
         _run(command, env={**os.environ, "VERILATOR_ROOT": str(tools.verilator_root)})
-        flags = [*_COMPILE_FLAGS, harness.optimise, *_includes(tools), f"-I{work}"]
-        objects = _compile(tools, sorted(work.glob("*.cpp")), work, flags)
+        flags = [*_COMPILE_FLAGS, *_includes(tools), f"-I{work}"]
+        objects = _compile(tools, [(path, [*flags, optimise]) for path, optimise in _joined(work, harness.optimise)])
         _run([*tools.cxx, *map(str, objects + runtime), "-o", str(work / top), "-pthread", *harness.link_flags])
         for leftover in set(work.iterdir()) - {work / top, source}:
             leftover.unlink()
@@ -103,23 +111,50 @@ def _includes(tools: Toolchain) -> list[str]:
     return [f"-I{include}", f"-I{include / 'vltstd'}"]
 
 
-def _runtime_objects(tools: Toolchain, names: tuple[str, ...]) -> list[Path]:
-    folder = build_root() / "runtime" / digest(tools.description, repr(_COMPILE_FLAGS), *names)[:16]
-    objects = [folder / Path(name).with_suffix(".o") for name in names]
-    if not all(path.exists() for path in objects):
+def _joined(work: Path, optimise: str) -> list[tuple[Path, str]]:
+    """Write the files that include those of a design, and return them with the optimisation of each."""
+    sources = sorted(work.glob("*.cpp"))
+    once = [path for path in sources if path.stem.endswith("__Slow")]
+    often = [path for path in sources if path not in once]
+    if optimise == _ONCE or _characters(once) < _SMALL:
+        often, once = sources, []
+    parts = min(os.cpu_count() or 1, 1 + _characters(often) // _LARGE)
+    groups: list[list[Path]] = [[] for _ in range(parts)]
+    for path in sorted(often, key=lambda path: -path.stat().st_size):
+        min(groups, key=_characters).append(path)
+    files = []
+    for number, (paths, level) in enumerate([*((group, optimise) for group in groups), (once, _ONCE)]):
+        file = work / f"joined{number}.cc"
+        file.write_text("".join(f'#include "{path.name}"\n' for path in paths))
+        if paths:
+            files.append((file, level))
+    return files
+
+
+def _characters(paths: list[Path]) -> int:
+    return sum(path.stat().st_size for path in paths)
+
+
+def _runtime_object(tools: Toolchain, name: str) -> Path:
+    """Return the object of one file of Verilator's runtime."""
+    flags = [*_COMPILE_FLAGS, "-O1", *_includes(tools)]
+    folder = build_root() / "runtime" / f"{Path(name).stem}-{digest(tools.description, repr(flags), name)[:16]}"
+    if not folder.exists():
         with _Workplace(folder) as work:
-            sources = [tools.verilator_root / "include" / name for name in names]
-            _compile(tools, sources, work, [*_COMPILE_FLAGS, "-O2", *_includes(tools)])
-    return objects
+            source = work / "all.cc"
+            source.write_text(f'#include "{name}"\n')
+            _compile(tools, [(source, flags)])
+    return folder / "all.o"
 
 
-def _compile(tools: Toolchain, sources: list[Path], folder: Path, flags: list[str]) -> list[Path]:
+def _compile(tools: Toolchain, sources: list[tuple[Path, list[str]]]) -> list[Path]:
+    """Compile each file with its flags, side by side, to an object beside it."""
     launcher = [found] if (found := shutil.which("ccache")) else []
-    objects = [folder / source.with_suffix(".o").name for source in sources]
+    objects = [source.with_suffix(".o") for source, _ in sources]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         jobs = [
             pool.submit(_run, [*launcher, *tools.cxx, *flags, "-c", str(source), "-o", str(target)])
-            for source, target in zip(sources, objects, strict=True)
+            for (source, flags), target in zip(sources, objects, strict=True)
         ]
         for job in jobs:
             job.result()

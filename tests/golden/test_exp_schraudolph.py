@@ -12,7 +12,7 @@ from golden.exp.fit.schraudolph import fit_correction, fit_offset
 from golden.exp.schraudolph import SCHRAUDOLPH_SPECS, Correction
 from golden.exp.statistics import measure
 from golden.formats import FP16
-from tests.helpers.exp_families import CODES, check_contract, figures
+from tests.helpers.exp_families import CODES, check_contract, check_figures, figures
 
 BY_NAME = {spec.name: spec for spec in SCHRAUDOLPH_SPECS}
 RAW = BY_NAME["schraudolph-bf16"]
@@ -36,10 +36,7 @@ each = pytest.mark.parametrize("spec", SCHRAUDOLPH_SPECS, ids=BY_NAME)
 
 @each
 def test_figures_over_every_code_with_a_normal_result(spec):
-    largest, share = FIGURES[spec.name]
-    found = figures(spec)
-    assert found.max_rel <= largest
-    assert found.correctly_rounded >= share
+    check_figures(spec, *FIGURES[spec.name])
 
 
 def test_published_figures_of_the_corrected_method():

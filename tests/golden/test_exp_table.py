@@ -9,7 +9,7 @@ from golden.exp.fit.table import fit
 from golden.exp.table import stepping
 from golden.exp.table_units import TABLE_SPECS
 from golden.formats import FP16
-from tests.helpers.exp_families import CODES, Figures, check_contract, figures
+from tests.helpers.exp_families import CODES, Figures, check_contract, check_figures, figures
 from tests.helpers.exp_oracle import exact_exp
 
 BY_NAME = {spec.name: spec for spec in TABLE_SPECS}
@@ -31,10 +31,7 @@ each = pytest.mark.parametrize("spec", TABLE_SPECS, ids=BY_NAME)
 
 @each
 def test_figures_over_every_code_with_a_normal_result(spec):
-    largest, share = FIGURES[spec.name]
-    found = figures(spec)
-    assert found.max_rel <= largest
-    assert found.correctly_rounded >= share
+    check_figures(spec, *FIGURES[spec.name])
 
 
 @pytest.mark.parametrize(("name", "largest"), [("table-256", 1.96e-3), ("table-1024", 9.7e-4)])

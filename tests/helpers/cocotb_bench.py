@@ -35,6 +35,7 @@ class CocotbBench(StreamBench):
         self._payload = {name: getattr(dut, f"{name}__payload") for name in names}
         self._masks = {name: (1 << len(self._payload[name])) - 1 for name in names}
         self._edge = RisingEdge(dut.clk)
+        self._driven: dict[str, int] = {}
 
     @classmethod
     async def start(cls, dut: Any) -> CocotbBench:
@@ -46,16 +47,23 @@ class CocotbBench(StreamBench):
         return bench
 
     async def _step(self, drive: Drive) -> Mapping[str, Sample]:
-        self._dut.rst.value = int(drive.reset)
+        # Each access of a signal costs more than a cycle of the model: write what changes, read what the unit drives.
+        self._put("rst", self._dut.rst, int(drive.reset))
         for name, (valid, payload) in drive.offers.items():
-            self._valid[name].value = int(valid)
-            self._payload[name].value = payload & self._masks[name]
+            self._put(f"{name}__valid", self._valid[name], int(valid))
+            self._put(f"{name}__payload", self._payload[name], payload & self._masks[name])
         for name, ready in drive.ready.items():
-            self._ready[name].value = int(ready)
+            self._put(f"{name}__ready", self._ready[name], int(ready))
         await self._edge
         samples = {}
-        for name, handle in self._valid.items():
-            valid = bool(int(handle.value))
-            payload = int(self._payload[name].value) if valid else None
-            samples[name] = Sample(valid, bool(int(self._ready[name].value)), payload)
+        for name, (valid, payload) in drive.offers.items():
+            ready = bool(self._ready[name].value)
+            samples[name] = Sample(valid, ready, payload & self._masks[name] if valid else None)
+        for name, ready in drive.ready.items():
+            valid = bool(self._valid[name].value)
+            samples[name] = Sample(valid, ready, int(self._payload[name].value) if valid else None)
         return samples
+
+    def _put(self, name: str, handle: Any, value: int) -> None:
+        if self._driven.get(name) != value:
+            handle.value = self._driven[name] = value

@@ -8,7 +8,7 @@ import numpy as np
 
 from tests.helpers.exp_oracle import exact_exp, rounded_exp
 
-__all__ = ["Figures", "check_contract", "figures"]
+__all__ = ["Figures", "check_contract", "check_figures", "figures"]
 
 CODES = np.arange(1 << 16)
 
@@ -38,6 +38,13 @@ class Figures:
 def figures(spec):
     """Return the figures of ``spec`` over every code of its domain with a normal result."""
     return Figures(spec)
+
+
+def check_figures(spec, largest, share):
+    """Demand a largest relative error and a share correctly rounded over every code with a normal result."""
+    found = figures(spec)
+    assert found.max_rel <= largest
+    assert found.correctly_rounded >= share
 
 
 def check_contract(spec):

@@ -1,13 +1,15 @@
+# amaranth: UnusedElaboratable=no
 """Runs a memory model at native speed: commands by cycle in, what it showed in every cycle out."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import asdict, dataclass, fields
+from enum import Enum
 from functools import cache
 from typing import TYPE_CHECKING
 
-from amaranth.hdl import Module
+from amaranth.hdl import Module, Shape
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -124,8 +126,7 @@ class _Harness(wiring.Component):
 
 @cache
 def _harness(params: MemoryModelParams) -> tuple[_Harness, str]:
-    harness = _Harness(params)
-    return harness, with_cells(verilog_of(harness))
+    return _Harness(params), with_cells(verilog_of(_Harness, params))
 
 
 def checker_of(params: MemoryModelParams) -> DramChecker:
@@ -150,6 +151,7 @@ def run_memory(
     """Run ``commands`` for ``cycles`` cycles after ``load``; cycles count from reset, so loads need as many without."""
     harness, verilog = _harness(params)
     item = harness.commands.payload.shape()
+    places = _places(item)
     row_layout, column_layout = item["row"].shape, item["column"].shape
     by_cycle: defaultdict[int, dict[str, object]] = defaultdict(dict)
     for command in commands:
@@ -164,25 +166,58 @@ def run_memory(
             values["kind"] = RowKind[command.kind]
             by_cycle[command.cycle] |= {"row_valid": 1, "row": {name: values[name] for name in row_layout.members}}
     # Cycle 0 is the first after reset, the one that takes item 0.
-    items = [item.const(by_cycle[cycle]).as_bits() if cycle in by_cycle else 0 for cycle in range(cycles)]
-    contents = load_layout(params)
+    items = [_pack(places, by_cycle[cycle]) if cycle in by_cycle else 0 for cycle in range(cycles)]
+    contents = _places(load_layout(params))
     loads = [
-        contents.const({"row": row, "column": column, "data": list(words)}).as_bits() for row, column, words in load
+        _pack(contents, {"row": row, "column": column, "data": dict(enumerate(words))}) for row, column, words in load
     ]
     run = run_streams(verilog, "dut", {"commands": items, "load": loads}, {"seen": cycles})
     names = rule_names(params.timing)
-    shape = harness.seen.payload.shape()
+    seen = _places(harness.seen.payload.shape())
     result = Seen({}, {}, {}, {}, False)
-    for cycle, bits in enumerate(run.streams["seen"].payloads[:cycles]):
-        seen = shape.from_bits(bits)
-        if seen.broken:
-            result.broken[cycle - 1] = {name for number, name in enumerate(names) if seen.broken >> number & 1}
-        if seen.violation.valid:
-            result.numbered[cycle - 1] = names[seen.violation.rule]
-        shown = {bank: column.payload for bank, column in enumerate(seen.columns) if column.valid}
+    payloads = run.streams["seen"].payloads[:cycles]
+    for cycle, bits in enumerate(payloads):
+        broken = _read(seen, bits, "broken")
+        if broken:
+            result.broken[cycle - 1] = {name for number, name in enumerate(names) if broken >> number & 1}
+        if _read(seen, bits, "violation", "valid"):
+            result.numbered[cycle - 1] = names[_read(seen, bits, "violation", "rule")]
+        shown = {
+            bank: _read(seen, bits, "columns", bank, "payload")
+            for bank in range(params.simulated_banks)
+            if _read(seen, bits, "columns", bank, "valid")
+        }
         if shown:
             result.columns[cycle] = shown
-        if seen.pins.valid:
-            result.pins[cycle] = seen.pins.payload
-    last = shape.from_bits(run.streams["seen"].payloads[cycles - 1])
-    return Seen(result.broken, result.numbered, result.columns, result.pins, bool(last.violated))
+        if _read(seen, bits, "pins", "valid"):
+            result.pins[cycle] = _read(seen, bits, "pins", "payload")
+    violated = bool(_read(seen, payloads[-1], "violated"))
+    return Seen(result.broken, result.numbered, result.columns, result.pins, violated)
+
+
+# Amaranth's constants compute every offset anew, which took most of the time of a run.
+def _places(shape: object, shift: int = 0) -> dict[tuple[object, ...], tuple[int, int]]:
+    """Return shift and mask of every number of a layout, by the names that lead to it."""
+    if not isinstance(shape, data.Layout):
+        return {(): (shift, (1 << Shape.cast(shape).width) - 1)}
+    inner = {name: _places(field.shape, shift + field.offset) for name, field in shape}
+    return {(name, *path): place for name, places in inner.items() for path, place in places.items()}
+
+
+def _read(places: Mapping[tuple[object, ...], tuple[int, int]], bits: int, *path: object) -> int:
+    shift, mask = places[path]
+    return bits >> shift & mask
+
+
+def _pack(places: Mapping[tuple[object, ...], tuple[int, int]], values: Mapping[object, object], *path: object) -> int:
+    """Return a layout's bits; what ``values`` does not name is 0."""
+    bits = 0
+    for name, value in values.items():
+        if isinstance(value, dict):
+            bits |= _pack(places, value, *path, name)
+        else:
+            shift, mask = places[(*path, name)]
+            number = value.value if isinstance(value, Enum) else int(value)
+            assert 0 <= number <= mask, f"{name} must be from 0 to {mask}, not {value!r}"
+            bits |= number << shift
+    return bits

@@ -74,9 +74,13 @@ def legal_commands(rng: Random, params: MemoryModelParams, checker: DramChecker,
             wanted = [_random(rng, cycle, params, *rng.choice(_KINDS), params.simulated_rows)]
         for command in wanted:
             moved = command
+            earliest = cycle
             for moved_cycle in range(cycle, cycle + 60):
+                if moved_cycle < earliest:
+                    continue
                 moved = Command(**{**vars(command), "cycle": moved_cycle})
                 broken = checker.broken_by(moved)
+                earliest = max((found.earliest or 0 for found in broken), default=0)
                 # In one cycle the column command comes first, and each bus takes one.
                 taken = [other for other in commands[-2:] if other.cycle == moved_cycle]
                 if any(other.is_column == moved.is_column or moved.is_column for other in taken):

@@ -55,6 +55,11 @@ class Counters:
     key_operations: list[int] = field(default_factory=list)
     value_tiles: list[int] = field(default_factory=list)
 
+    @property
+    def last(self) -> tuple[int, int]:
+        """Both counters as the last cycle showed them."""
+        return self.key_operations[-1], self.value_tiles[-1]
+
     def sample(self, key_operations: int, value_tiles: int) -> None:
         """Add one cycle's values as the ports show them."""
         for counter, value in ((self.key_operations, key_operations), (self.value_tiles, value_tiles)):

@@ -14,6 +14,7 @@ from cocotb_tools.runner import get_runner
 
 from hw.builds import build_root
 from hw.cosim import stream_ports
+from hw.native_arithmetic import native_cpp, with_native
 from hw.verilate import Harness, build_model
 from hw.verilog import convert, convert_once
 
@@ -30,15 +31,18 @@ def case() -> Any:
     return json.loads(os.environ[_CASE])
 
 
-def verilog_of(unit: Component | type[Component], *parameters: object, name: str = "dut") -> str:
-    """Return the Verilog of a component, or of a class of the package with its parameters.
+def verilog_of(
+    unit: Component | type[Component], *parameters: object, name: str = "dut", platform: object = None
+) -> str:
+    """Return the Verilog of a component, or of a class with its parameters, with all that it places.
 
-    The second is kept between runs, as generating it takes a while.
+    The second is kept between runs, as generating it takes a while. Made for :data:`hw.native_arithmetic.NATIVE`, a
+    unit is built in half the time; of every unit one size at least is tested with its own gates.
     """
     if isinstance(unit, type):
         (made_of,) = parameters
-        return convert_once(unit, made_of, name=name)
-    return convert(unit, name=name)
+        return with_native(convert_once(unit, made_of, name=name, platform=platform))
+    return with_native(convert(unit, name=name, platform=platform))
 
 
 def run_cocotb(
@@ -49,6 +53,7 @@ def run_cocotb(
     case: object = None,
     seed: int = 1,
     name: str = "dut",
+    platform: object = None,
 ) -> None:
     """Run the cocotb tests of ``module`` on ``unit``.
 
@@ -66,14 +71,16 @@ def run_cocotb(
         Regression seed; every test derives and logs its own.
     name : str
         Top module name.
+    platform : object
+        What the Verilog is made for, as :func:`verilog_of` takes it.
 
     Raises
     ------
     AssertionError
         If another number of tests ran, or one failed.
     """
-    verilog = verilog_of(unit, *parameters, name=name)
-    executable = build_model(verilog, name, _harness())
+    verilog = verilog_of(unit, *parameters, name=name, platform=platform)
+    executable = build_model(verilog, name, _harness(native_cpp(verilog)))
     inputs = ",".join(port.name for port in stream_ports(verilog, name).values() if port.is_input)
     test = os.environ.get("PYTEST_CURRENT_TEST", "test").rsplit("::", 1)[-1].split(" ")[0].replace("/", "_")
     folder = build_root() / "runs" / executable.parent.name / test
@@ -98,10 +105,11 @@ def run_cocotb(
 
 
 @cache
-def _harness() -> Harness:
+def _harness(functions: str) -> Harness:
+    """Return cocotb's main program, with the C++ functions that the design calls."""
     libraries = cocotb_tools.config.libs_dir
     return Harness(
-        source=Path(cocotb_tools.config.share_dir, "lib", "verilator", "verilator.cpp").read_text(),
+        source=functions + Path(cocotb_tools.config.share_dir, "lib", "verilator", "verilator.cpp").read_text(),
         verilator_flags=("--vpi", "--public-depth", "1", "--timescale", "1ns/1ps"),
         link_flags=(f"-Wl,-rpath,{libraries}", f"-L{libraries}", "-lcocotbvpi_verilator"),
         runtime_sources=("verilated_vpi.cpp",),

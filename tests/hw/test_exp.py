@@ -95,7 +95,9 @@ def test_assign_refuses_to_cut(target, value, text):
     ],
 )
 def test_assign_takes_what_fits(target, value):
-    assign(target, value)
+    statement = assign(target, value)
+    assert statement.lhs is target
+    assert statement.rhs is value
 
 
 @pytest.mark.parametrize(

@@ -25,22 +25,31 @@ def _operations(params: ProcessingParams, number: int, seed: int) -> list[Operat
     ]
 
 
-async def _advance(bench: CocotbBench, dut: Any, counters: Counters) -> None:
-    """Let one cycle pass and take the counters that it showed."""
-    await bench.advance()
-    counters.sample(int(dut.key_operations.value), int(dut.value_tiles.value))
-    if hasattr(dut, "unequal"):
-        assert not int(dut.unequal.value), "all units of a group must show the same"
+class _Watched:
+    """The counters of a unit as its ports show them; looking a port up takes longer than reading it."""
+
+    def __init__(self, dut: Any) -> None:
+        self._ports = dut.key_operations, dut.value_tiles
+        self._unequal = getattr(dut, "unequal", None)
+        self.counters = Counters()
+
+    async def advance(self, bench: CocotbBench) -> None:
+        """Let one cycle pass and take the counters that it showed."""
+        await bench.advance()
+        key_operations, value_tiles = self._ports
+        self.counters.sample(int(key_operations.value), int(value_tiles.value))
+        if self._unequal is not None:
+            assert not int(self._unequal.value), "all units of a group must show the same"
 
 
-async def _finish(bench: CocotbBench, dut: Any, counters: Counters, operations: list[Operation]) -> None:
+async def _finish(bench: CocotbBench, watched: _Watched, operations: list[Operation]) -> None:
     """Advance until every state is out."""
     bodies = sum(op.sizes.beats for op in operations if op.num_tokens)
     kv = sum(op.sizes.kv_beats for op in operations)
     for _ in range(400_000):
         if [len(bench.items(name)) for name in ("head", "body", "kv")] == [len(operations), bodies, kv]:
             return
-        await _advance(bench, dut, counters)
+        await watched.advance(bench)
     raise AssertionError("every state must come out")
 
 
@@ -49,14 +58,14 @@ async def _finish(bench: CocotbBench, dut: Any, counters: Counters, operations: 
 async def permissions_say_exactly_what_is_taken(dut: Any, idle: float, pause: float) -> None:
     params = ProcessingParams(**case())
     bench = await CocotbBench.start(dut)
-    counters = Counters()
+    watched = _Watched(dut)
     operations = _operations(params, 40, seed=1)
     for name in ("head", "body"):
         bench.stall(name, pause)
     for name, payloads in stimulus(params, operations).items():
         bench.send(name, payloads, idle=idle)
-    await _finish(bench, dut, counters, operations)
-    check_permissions(params, operations, bench, counters)
+    await _finish(bench, watched, operations)
+    check_permissions(params, operations, bench, watched.counters)
     check_states(params, operations, unpack(params, bench.items("head"), bench.items("body")))
 
 
@@ -67,7 +76,7 @@ async def a_sender_that_cannot_stop_a_beat_is_never_refused(dut: Any, delay: int
     params = ProcessingParams(**case())
     bench = await CocotbBench.start(dut)
     rng = np.random.default_rng(100 * delay + gap)
-    counters = Counters()
+    watched = _Watched(dut)
     operations = _operations(params, 30, seed=delay + gap)
     for name in ("head", "body"):
         bench.stall(name, pause)
@@ -84,13 +93,13 @@ async def a_sender_that_cannot_stop_a_beat_is_never_refused(dut: Any, delay: int
         if arrives:
             bench.send("kv", [underway.popleft()[1]])
             arrived += 1
-        await _advance(bench, dut, counters)
+        await watched.advance(bench)
         assert len(bench.items("kv")) == arrived, f"the beat of cycle {bench.cycle - 1} must be taken at once"
         shown = bench.cycle - 1
-        if beats and shown >= next_issue and beats[0][0].allowed(counters.key_operations[-1], counters.value_tiles[-1]):
+        if beats and shown >= next_issue and beats[0][0].allowed(*watched.counters.last):
             underway.append((shown + delay, beats.popleft()[1]))
             next_issue = shown + int(rng.integers(2, gap + 1))
-    check_permissions(params, operations, bench, counters)
+    check_permissions(params, operations, bench, watched.counters)
     check_states(params, operations, unpack(params, bench.items("head"), bench.items("body")))
 
 
@@ -106,9 +115,9 @@ async def counters_start_anew_at_reset(dut: Any) -> None:
             bench.send(name, payloads)
         await bench.advance(cycle)
         await bench.reset(cycles=1)
-        counters = Counters()
+        watched = _Watched(dut)
         for name, payloads in stimulus(params, after).items():
             bench.send(name, payloads)
-        await _finish(bench, dut, counters, after)
-        check_permissions(params, after, bench, counters)
+        await _finish(bench, watched, after)
+        check_permissions(params, after, bench, watched.counters)
         await bench.reset()

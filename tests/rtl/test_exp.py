@@ -5,26 +5,25 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hw.cosim import run_streams
 from hw.timing.exp import cycles
 from hw.units.exp import ExpUnit
 from tests.helpers.exp_bench import SPECS
 from tests.helpers.exp_oracle import exact_exp, rounded_exp
-from tests.helpers.rtl import run_cocotb, verilog_of
+from tests.helpers.exp_side_by_side import run_every_code
+from tests.helpers.rtl import run_cocotb
 
 both = pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
 
 
 @both
 def test_cocotb(spec):
-    run_cocotb(ExpUnit, spec, module="tests.rtl.tb_exp", expected=12, case=spec.name)
+    run_cocotb(ExpUnit, spec, module="tests.rtl.tb_exp", expected=12, case=[spec.name, 500])
 
 
 @both
 def test_every_code(spec):
     codes = np.arange(1 << spec.fmt.bits, dtype=np.uint16)
-    run = run_streams(verilog_of(ExpUnit, spec), "dut", {"i": codes}, {"o": codes.size})
-    operands, results = run.streams["i"], run.streams["o"]
+    operands, results = run_every_code(tuple(SPECS.values()))[spec]
     assert operands.payloads == codes.tolist()
     found = np.array(results.payloads, dtype=np.uint16)
 

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from golden.exp.compact_bf16_units import COMPACT_BF16, COMPACT_BF16_SPECS
-from hw.cosim import run_streams
-from hw.units.exp import ExpUnit
-from hw.verilog import convert
+from tests.helpers.exp_side_by_side import run_every_code
 
 LAYOUTS = (
     *COMPACT_BF16_SPECS,
@@ -20,8 +18,7 @@ LAYOUTS = (
 @pytest.mark.parametrize("spec", LAYOUTS, ids=lambda spec: spec.name)
 def test_every_code(spec):
     codes = np.arange(1 << 16, dtype=np.uint16)
-    run = run_streams(convert(ExpUnit(spec), name="dut"), "dut", {"i": codes}, {"o": codes.size})
-    operands, results = run.streams["i"], run.streams["o"]
+    operands, results = run_every_code(LAYOUTS)[spec]
     assert operands.payloads == codes.tolist()
     assert np.array_equal(results.payloads, spec.evaluate_codes(codes))
     assert set((results.cycles - operands.cycles).tolist()) == {spec.latency_cycles}

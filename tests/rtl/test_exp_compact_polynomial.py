@@ -5,20 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hw.cosim import run_streams
 from hw.timing.exp import cycles, predict
 from hw.units.exp import ExpUnit
-from hw.verilog import convert
 from tests.helpers.exp_compact import CLOCKED, SERIAL, UNITS
+from tests.helpers.exp_side_by_side import run_every_code
 from tests.helpers.rtl import run_cocotb
 
 CODES = np.arange(1 << 16, dtype=np.uint16)
+SPECS = (*UNITS.values(), CLOCKED["serial-nonpositive"])
 
 
-@pytest.mark.parametrize("spec", [*UNITS.values(), CLOCKED["serial-nonpositive"]], ids=lambda spec: spec.name)
+@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
 def test_every_code(spec):
-    run = run_streams(convert(ExpUnit(spec), name="dut"), "dut", {"i": CODES}, {"o": CODES.size})
-    operands, results = run.streams["i"], run.streams["o"]
+    operands, results = run_every_code(SPECS)[spec]
     assert operands.payloads == CODES.tolist()
     assert np.array_equal(np.array(results.payloads, dtype=np.uint16), spec.evaluate_codes(CODES))
     assert set((results.cycles - operands.cycles).tolist()) == {spec.latency_cycles}
@@ -28,7 +27,7 @@ def test_every_code(spec):
 
 @pytest.mark.parametrize("spec", CLOCKED.values(), ids=CLOCKED)
 def test_cocotb(spec):
-    run_cocotb(ExpUnit(spec), module="tests.rtl.tb_exp_compact_polynomial", expected=12, case=spec.name)
+    run_cocotb(ExpUnit, spec, module="tests.rtl.tb_exp", expected=12, case=[spec.name, 200])
 
 
 def test_serial_takes_an_operand_as_its_result_leaves():

@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 
 from golden.exp.polynomial_specs import FIXED_SPECS, POLYNOMIAL_SPECS
-from hw.cosim import run_streams
-from hw.units.exp import ExpUnit
-from hw.verilog import convert
+from tests.helpers.exp_side_by_side import run_every_code
 
-SPECS = {spec.name: spec for spec in (*POLYNOMIAL_SPECS, *FIXED_SPECS)}
-CHOSEN = {
+BY_NAME = {spec.name: spec for spec in (*POLYNOMIAL_SPECS, *FIXED_SPECS)}
+CHANGES = {
     "poly6-f14-tapered": {},
     "poly6-f14-centred": {},
     "poly6-f14-estrin": {"evaluation": "pipelined"},
@@ -20,14 +18,13 @@ CHOSEN = {
     "poly3-f14-cut": {},
     "poly4-f18-q0.16": {},
 }
+SPECS = tuple(BY_NAME[name].replace(**changes) for name, changes in CHANGES.items())
 
 
-@pytest.mark.parametrize("name", CHOSEN)
-def test_every_code(name):
-    spec = SPECS[name].replace(**CHOSEN[name])
+@pytest.mark.parametrize("spec", SPECS, ids=CHANGES)
+def test_every_code(spec):
     codes = np.arange(1 << 16, dtype=np.uint16)
-    run = run_streams(convert(ExpUnit(spec), name="dut"), "dut", {"i": codes}, {"o": codes.size})
-    operands, results = run.streams["i"], run.streams["o"]
+    operands, results = run_every_code(SPECS)[spec]
     assert operands.payloads == codes.tolist()
     assert np.array_equal(np.array(results.payloads, dtype=np.uint16), spec.evaluate_codes(codes))
     assert set((results.cycles - operands.cycles).tolist()) == {spec.latency_cycles}

@@ -6,22 +6,22 @@ import numpy as np
 import pytest
 
 from golden.exp.shift_add import SHIFT_ADD_SPECS
-from hw.cosim import run_streams
 from hw.units.exp import ExpUnit, datapath
-from hw.verilog import convert
 from tests.helpers.exp_bench import chosen_codes, run_stalled
+from tests.helpers.exp_side_by_side import run_every_code
 from tests.helpers.pysim import run_pysim
 
 CODES = np.arange(1 << 16, dtype=np.uint16)
 SPECS = {spec.name: spec for spec in SHIFT_ADD_SPECS}
+BOTH = SPECS["shift-add11"].replace(evaluation="combinational"), SPECS["shift-add14"].replace(evaluation="pipelined")
 
 
-@pytest.mark.parametrize(("name", "evaluation"), [("shift-add11", "combinational"), ("shift-add14", "pipelined")])
-def test_every_code(name, evaluation):
-    spec = SPECS[name].replace(evaluation=evaluation)
-    run = run_streams(convert(ExpUnit(spec), name="dut"), "dut", {"i": CODES}, {"o": CODES.size})
-    assert np.array_equal(np.array(run.streams["o"].payloads, np.uint16), spec.evaluate_codes(CODES))
-    assert set((run.streams["o"].cycles - run.streams["i"].cycles).tolist()) == {spec.latency_cycles}
+@pytest.mark.parametrize("spec", BOTH, ids=lambda spec: spec.name)
+def test_every_code(spec):
+    operands, results = run_every_code(BOTH)[spec]
+    assert operands.payloads == CODES.tolist()
+    assert np.array_equal(np.array(results.payloads, np.uint16), spec.evaluate_codes(CODES))
+    assert set((results.cycles - operands.cycles).tolist()) == {spec.latency_cycles}
 
 
 @pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)

@@ -1,4 +1,8 @@
-"""Promise: the processing unit under Verilator gives the golden model's states in the predicted cycles."""
+"""Promise: the processing unit under Verilator gives the golden model's states in the predicted cycles.
+
+The largest design is built with its own gates for sums and products; the others compute those natively, which
+``tests/rtl/test_native_arithmetic.py`` holds equal.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import numpy as np
 import pytest
 
 from hw.cosim import run_streams
+from hw.native_arithmetic import NATIVE
 from hw.params import ProcessingParams
 from hw.timing.operation import OperationSizes
 from hw.timing.processing import cycles
@@ -21,24 +26,26 @@ _DESIGNS = {
     "d16": {"head_dim": 16, "lanes": 4, "tile_tokens": 8, "op_id_bits": 3},
     "four slices": {"head_dim": 12, "lanes": 4, "tile_tokens": 4, "slices": 4},
 }
+_TOP = "nearkv_processing"
+"""As :func:`hw.verilog.generate` names it, so that d128 is the text of a preset, which other tests make as well."""
 
 
 @pytest.mark.parametrize("name", _DESIGNS)
 def test_states_and_cycles(name):
-    case = _DESIGNS[name]
-    run_cocotb(*_unit(case), module="tests.rtl.tb_processing", expected=25, case=case)
+    _run(name, "tests.rtl.tb_processing")
 
 
 @pytest.mark.parametrize("name", ["d128", "d16", "four slices"])
 def test_permissions(name):
+    _run(name, "tests.rtl.tb_processing_permissions")
+
+
+def _run(name, module):
     case = _DESIGNS[name]
-    run_cocotb(*_unit(case), module="tests.rtl.tb_processing_permissions", expected=25, case=case)
-
-
-def _unit(case):
-    """Return a unit as class and parameters, whose Verilog is kept between runs; a group of slices as it is."""
     params = ProcessingParams(**case)
-    return (ProcessingUnit, params) if params.slices == 1 else (ProcessingGroup(params),)
+    unit = ProcessingUnit if params.slices == 1 else ProcessingGroup
+    platform = None if name == "d128" else NATIVE
+    run_cocotb(unit, params, module=module, expected=25, case=case, name=_TOP, platform=platform)
 
 
 def test_one_unit_runs_operations_of_every_head_dim_and_tile():
@@ -53,7 +60,9 @@ def test_one_unit_runs_operations_of_every_head_dim_and_tile():
     ]
     operations = [make_operation(params, rng, each, "normal", op_id=number) for number, each in enumerate(sizes)]
     outputs = {"head": len(sizes), "body": sum(each.beats for each in sizes if each.num_tokens)}
-    streams = run_streams(verilog_of(ProcessingUnit, params), "dut", stimulus(params, operations), outputs).streams
+    streams = run_streams(
+        verilog_of(ProcessingUnit, params, name=_TOP), _TOP, stimulus(params, operations), outputs
+    ).streams
     check_states(params, operations, unpack(params, streams["head"].payloads, streams["body"].payloads))
     predicted = predict(params, sizes)
     for name in ("head", "body"):
@@ -67,7 +76,7 @@ def test_thousands_of_tokens_at_head_dim_128():
     counts = [5, 4003, 48]
     operations = [make_operation(params, rng, n, "normal", op_id=n & 255) for n in counts]
     outputs = {"head": len(counts), "body": len(counts) * params.beats}
-    done = run_streams(verilog_of(ProcessingUnit, params), "dut", stimulus(params, operations), outputs)
+    done = run_streams(verilog_of(ProcessingUnit, params, name=_TOP), _TOP, stimulus(params, operations), outputs)
     streams = done.streams
     check_states(params, operations, unpack(params, streams["head"].payloads, streams["body"].payloads))
     kv, body = streams["kv"].cycles.astype(int), streams["body"].cycles.astype(int)
