@@ -55,7 +55,8 @@ def test_large_and_special_codes():
     ]
     operations[0].keys[0][3, 5] = 0x7C00  # infinity
     operations[1].values[0][2, 100] = 0x7E00  # NaN
-    _run(ATTACC, operations)
+    _, counts = _run(ATTACC, operations)
+    assert counts["MACAB"] == 3 * 2 * 32 * 2
 
 
 @pytest.mark.parametrize("first", [1, 100, 777, 5070])
