@@ -1,0 +1,86 @@
+"""One step of a server: who decodes, and which parts of which prompts run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Batch", "Chunk", "StepWork"]
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A part of a prompt: ``tokens`` of them behind ``before`` that are stored already."""
+
+    request: int
+    tokens: int
+    before: int
+
+
+@dataclass(slots=True)
+class Batch:
+    """What one step does.
+
+    Parameters
+    ----------
+    decoding : ndarray of int64
+        Requests that give one token each.
+    chunks : list of Chunk
+        Parts of prompts.
+    swapped_tokens : int
+        Tokens whose keys and values are moved to the host or back before the step.
+    preempted : int
+        Requests that had to make room for it.
+    """
+
+    decoding: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    chunks: list[Chunk] = field(default_factory=list["Chunk"])
+    swapped_tokens: int = 0
+    preempted: int = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing runs and nothing moves."""
+        return not len(self.decoding) and not self.chunks and not self.swapped_tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepWork:
+    """What a step costs, for a model of its time.
+
+    Parameters
+    ----------
+    decoding : int
+        Requests that give one token each.
+    tier_tokens : tuple of int
+        Tokens that they attend to in each tier, all requests together, the step's own included.
+    tier_requests : tuple of int
+        Of these, requests with tokens in each tier.
+    prompt_tokens : int
+        Tokens of prompts.
+    prompt_pairs : int
+        Pairs of a token of a prompt and a token it attends to: ``sum(c k + c (c + 1) / 2)`` over parts of c tokens
+        behind k.
+    prompt_context : int
+        Stored tokens that the parts read: ``sum(k)``.
+    ending : int
+        Requests for which a token is sampled.
+    swapped_tokens : int
+        Tokens moved to the host's memory or back.
+    """
+
+    decoding: int
+    tier_tokens: tuple[int, ...]
+    tier_requests: tuple[int, ...]
+    prompt_tokens: int
+    prompt_pairs: int
+    prompt_context: int
+    ending: int
+    swapped_tokens: int
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that go through the layers."""
+        return self.decoding + self.prompt_tokens

@@ -1,0 +1,125 @@
+"""Where the keys and values of running requests are: blocks of tokens in tiers, the nearest tier with room first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+__all__ = ["KvStore"]
+
+
+class KvStore:
+    """Blocks that requests hold in each tier.
+
+    Parameters
+    ----------
+    tier_blocks : sequence of int
+        Room of each tier, from the nearest to the farthest.
+    block_tokens : int
+        Tokens of a block.
+    requests : int
+        Requests there can be.
+
+    Attributes
+    ----------
+    held : ndarray of int64, shape (requests, tiers)
+        Blocks that each request holds in each tier.
+    free : ndarray of int64, shape (tiers,)
+        Blocks that nobody holds; with ``held`` it always adds up to the room.
+    """
+
+    def __init__(self, tier_blocks: Sequence[int], *, block_tokens: int, requests: int) -> None:
+        self.block_tokens = block_tokens
+        self.room = np.array(tier_blocks, np.int64)
+        self.free = self.room.copy()
+        self.held = np.zeros((requests, len(tier_blocks)), np.int64)
+        self._promised = 0
+        self._promise = np.zeros(requests, np.int64)
+        self._remembered: dict[int, int] = {}
+
+    @property
+    def total_blocks(self) -> int:
+        """Room of all tiers."""
+        return int(self.room.sum())
+
+    def blocks(self, tokens: int) -> int:
+        """Return the blocks that hold ``tokens``."""
+        return -(-tokens // self.block_tokens)
+
+    def promise(self, request: int, tokens: int) -> bool:
+        """Keep room for ``tokens`` of a request until it is released; return whether there is that much."""
+        blocks = self.blocks(tokens)
+        if self._promised + blocks > self.total_blocks:
+            return False
+        self._promised += blocks
+        self._promise[request] = blocks
+        return True
+
+    def grow(self, request: int, tokens: int) -> bool:
+        """Take blocks so that a request has room for ``tokens``; return whether there were enough, else take none."""
+        short = self.blocks(tokens) - int(self.held[request].sum())
+        if short <= 0:
+            return True
+        if short > int(self.free.sum()):
+            return False
+        for tier, free in enumerate(self.free):
+            taken = min(short, int(free))
+            self.held[request, tier] += taken
+            self.free[tier] -= taken
+            short -= taken
+        self._overwrite()
+        return True
+
+    def needing(self, ids: npt.NDArray[np.int64], stored: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return those of ``ids`` that need a block for one token more than the ``stored`` of each."""
+        return ids[self.held[ids].sum(axis=1) * self.block_tokens <= stored]
+
+    def grow_each(self, ids: npt.NDArray[np.int64]) -> None:
+        """Take one block for each of ``ids``, for which there must be room."""
+        start = 0
+        for tier in range(len(self.free)):
+            count = min(len(ids) - start, int(self.free[tier]))
+            self.held[ids[start : start + count], tier] += 1
+            self.free[tier] -= count
+            start += count
+        assert start == len(ids), "grow_each needs a free block for every request"
+        self._overwrite()
+
+    def release(self, ids: npt.NDArray[np.int64]) -> None:
+        """Give back all that ``ids`` hold, and what was promised to them."""
+        self.free += self.held[ids].sum(axis=0)
+        self.held[ids] = 0
+        self._promised -= int(self._promise[ids].sum())
+        self._promise[ids] = 0
+
+    def remember(self, request: int, tokens: int) -> None:
+        """Leave the first ``tokens`` of a request readable in the blocks that it is about to release.
+
+        They stay so until others take these blocks: those of the request that was remembered first, its last ones
+        first.
+        """
+        self._remembered[request] = tokens // self.block_tokens
+
+    def readable(self, request: int) -> int:
+        """Return how many tokens of a request that holds nothing can still be read."""
+        return self._remembered.get(request, 0) * self.block_tokens
+
+    def forget(self, request: int) -> None:
+        """Remember a request no longer: it holds its blocks again."""
+        self._remembered.pop(request, None)
+
+    def _overwrite(self) -> None:
+        """Drop what is remembered of blocks that have been taken."""
+        over = sum(self._remembered.values()) - int(self.free.sum()) if self._remembered else 0
+        for request in list(self._remembered):
+            if over <= 0:
+                return
+            lost = min(over, self._remembered[request])
+            self._remembered[request] -= lost
+            over -= lost
