@@ -9,6 +9,7 @@ from rich.table import Table
 
 from hw.presets import DRAM_ORGANISATIONS, DRAM_TIMINGS, MEMORY_PRESETS, UNIT_PRESETS, Deviation, Value
 from hw.presets.devices import DEVICE_PRESETS
+from hw.presets.pnm import PNM_PRESETS
 from sim.calibration import factors
 from sim.model_config import load_model, model_names
 from sim.placement import PLACEMENTS
@@ -78,6 +79,7 @@ def catalogue() -> list[Entry]:
         Entry("device", device.name, device.description, dict(device.values()), device.deviations)
         for device in (*MEMORY_PRESETS.values(), *DEVICE_PRESETS.values())
     ]
+    devices += [Entry("device", pnm.name, pnm.description, dict(pnm.values())) for pnm in PNM_PRESETS.values()]
     drams = [
         Entry("dram", preset.name, preset.description, dict(preset.fields), preset.deviations)
         for preset in (*DRAM_ORGANISATIONS.values(), *DRAM_TIMINGS.values())
@@ -126,6 +128,11 @@ def _fields(model: Model) -> dict[str, Value]:
         read["experts"] = (sparse.num_experts, "1")
         read["experts_per_token"] = (sparse.experts_per_token, "1")
         read["dense_layers"] = (sum(not layer.feed_forward.num_experts for layer in model.layers), "1")
+    if model.selection is not None:
+        read["index_layers"] = (model.layers_with("owns"), "1")
+        read["index_heads"] = (model.selection.index_heads, "1")
+        read["index_dim"] = (model.selection.index_dim, "elements")
+        read["selected_tokens"] = (model.selection.top_k * model.selection.block_tokens, "tokens")
     result = {name: Value(value, unit, model.source) for name, (value, unit) in read.items()}
     result["kv_bytes_per_token"] = Value(
         model.kv_bytes_per_token, "bytes", f"computed at 16 bit an element from {model.source}"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from sim.config_keys import ConfigKeys
 from sim.errors import ConfigError, UnknownNameError
 from sim.model_layers import read_layers
+from sim.model_selection import read_selection
 from sim.models import Attention, Model
 
 if TYPE_CHECKING:
@@ -108,6 +109,7 @@ def parse_model(text: str, *, where: str, name: str) -> Model:
         tied=keys.flag("tie_word_embeddings", default=model_type in _TIED_BY_DEFAULT),
         weight_bits=weight_bits,
         weight_format=weight_format,
+        selection=read_selection(keys),
     )
 
 

@@ -1,9 +1,10 @@
-"""The layers of a ``config.json``: which are sparse, which see a window, and how wide each is."""
+"""The layers of a ``config.json``: which are sparse, which see a window or a selection, and how wide each is."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from sim.model_selection import read_roles
 from sim.models import FeedForward, Layer
 
 if TYPE_CHECKING:
@@ -49,10 +50,11 @@ def read_layers(keys: ConfigKeys, hidden: int) -> tuple[Layer, ...]:
         raise keys.fail("ffn_matrices", "2 or 3", matrices)
     windows = _windows(keys, num_layers)
     sparse = _sparse_layers(keys, num_layers)
+    roles = read_roles(keys, num_layers)
     networks = {is_sparse: _network(keys, hidden, matrices, sparse=is_sparse) for is_sparse in set(sparse)}
     return tuple(
-        Layer(feed_forward=networks[is_sparse], window=window)
-        for is_sparse, window in zip(sparse, windows, strict=True)
+        Layer(feed_forward=networks[is_sparse], window=window, index_role=role)
+        for is_sparse, window, role in zip(sparse, windows, roles, strict=True)
     )
 
 

@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sim.selection import Selection
 
 __all__ = ["Attention", "FeedForward", "Layer", "Model"]
 
@@ -159,10 +163,13 @@ class Layer:
         Dense or sparse.
     window : int
         Tokens that attention reads at most, its own included; 0 for all.
+    index_role : str
+        What it has to do with the model's selection, see :data:`sim.selection.INDEX_ROLES`.
     """
 
     feed_forward: FeedForward
     window: int = 0
+    index_role: str = "dense"
 
     @property
     def kind(self) -> str:
@@ -197,6 +204,8 @@ class Model:
         Bits a weight takes.
     weight_format : str
         Name of the weight format.
+    selection : Selection or None
+        Sparse attention that it was trained with; None where every layer attends to everything.
     """
 
     name: str
@@ -208,6 +217,7 @@ class Model:
     tied: bool
     weight_bits: float
     weight_format: str
+    selection: Selection | None = None
 
     @property
     def hidden(self) -> int:
@@ -218,6 +228,10 @@ class Model:
     def kv_bytes_per_token(self) -> int:
         """Bytes of KV a token keeps in all layers, each counted as full attention: room is kept for every token."""
         return len(self.layers) * self.attention.kv_bytes
+
+    def layers_with(self, *index_roles: str) -> int:
+        """Return how many layers have one of these roles in the selection."""
+        return sum(layer.index_role in index_roles for layer in self.layers)
 
     @property
     def head_parameters(self) -> int:

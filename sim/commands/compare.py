@@ -21,14 +21,15 @@ if TYPE_CHECKING:
 
     from hw.timing.logic_die import ReductionPoint
 
-__all__ = ["add_parser", "run_attacc", "run_exp_anchors", "run_exp_seed", "run_reduction"]
+__all__ = ["add_parser", "run_attacc", "run_exp_anchors", "run_exp_seed", "run_karat_paper", "run_reduction"]
 
 _DETAILS = """\
 examples:
   nearkv compare exp-seed
   nearkv compare exp-anchors --liberty cells.lib --json
   nearkv compare attacc
-  nearkv compare reduction"""
+  nearkv compare reduction
+  nearkv compare karat-paper"""
 
 
 def add_parser(commands: Subparsers[argparse.ArgumentParser]) -> None:
@@ -46,6 +47,8 @@ def add_parser(commands: Subparsers[argparse.ArgumentParser]) -> None:
     add_json(add_command(names, "attacc", summary, "example: nearkv compare attacc --json", run_attacc))
     summary = "the part of attention's time that a stack's reduction leaves exposed, over context and devices"
     add_json(add_command(names, "reduction", summary, "example: nearkv compare reduction --json", run_reduction))
+    summary = "bytes and intensities of sparse attention as arXiv:2608.03555 prints them"
+    add_json(add_command(names, "karat-paper", summary, "example: nearkv compare karat-paper --json", run_karat_paper))
 
 
 def run_exp_seed(arguments: argparse.Namespace) -> int:
@@ -155,6 +158,19 @@ def run_reduction(arguments: argparse.Namespace) -> int:
     if wrong:
         print(f"the root's state must equal the golden model, it differs in {', '.join(wrong)}", file=sys.stderr)
     return 1 if wrong else 0
+
+
+def run_karat_paper(arguments: argparse.Namespace) -> int:
+    """Print the paper's bytes and intensities beside ours; return 1 if one differs in the digits that it prints."""
+    from sim.comparisons.karat_paper import karat_paper_rows
+
+    rows = karat_paper_rows()
+    if arguments.json:
+        parts = [Part(str(row["name"]), "literature", str(row["source"])) for row in rows]
+        sys.stdout.write(to_json({"rows": rows, "provenance": combine(parts).to_dict(), "manifest": manifest(rows)}))
+    else:
+        print_tables([comparison_table("sparse attention at 1M tokens, the paper's accounting [literature]", rows)])
+    return 0 if all(row["within"] for row in rows) else 1
 
 
 def _show(

@@ -6,10 +6,12 @@ import sys
 from typing import TYPE_CHECKING
 
 from sim.commands.options import add_command, add_json, fraction, positive
+from sim.errors import ConfigError
 from sim.model_config import load_model
 from sim.placement import PLACEMENTS
 from sim.record import decode_record
 from sim.report import decode_tables, print_tables, to_json
+from sim.scenarios import SCENARIOS, decode_scenario, scenario_tables
 from sim.step import StepRequest
 from sim.system_config import load_system
 from sim.tier import POWER_CAPS
@@ -29,16 +31,22 @@ A memory's power limit counts columns read (bytes) or operations (flops): they d
 examples:
   nearkv decode --system pam --model llama-3.1-70b --context 32768 --batch 64
   nearkv decode --system pam --model opt-175b --context 2048 --batch 256 --json
-  nearkv decode --system pam-seed --model path/to/config.json --context 8192 --batch 16 --keep 0.125"""
+  nearkv decode --system pam-seed --model path/to/config.json --context 8192 --batch 16 --keep 0.125
+  nearkv decode --system karat-seed --scenario worked-example --json"""
 
 
 def add_parser(commands: Subparsers[argparse.ArgumentParser]) -> None:
     """Add the command."""
     parser = add_command(commands, "decode", "latency of one decode step, broken down", _DETAILS, run)
-    parser.add_argument("--system", required=True, help="system preset, or path of a .toml file")
-    parser.add_argument("--model", required=True, help="model preset, or path of a Hugging Face style config.json")
-    parser.add_argument("--context", required=True, type=positive("--context"), metavar="N", help="tokens a request")
-    parser.add_argument("--batch", required=True, type=positive("--batch"), metavar="B", help="requests")
+    parser.add_argument("--system", help="system preset, or path of a .toml file")
+    parser.add_argument("--model", help="model preset, or path of a Hugging Face style config.json")
+    parser.add_argument("--context", type=positive("--context"), metavar="N", help="tokens a request")
+    parser.add_argument("--batch", type=positive("--batch"), metavar="B", help="requests")
+    parser.add_argument(
+        "--scenario",
+        metavar="NAME",
+        help=f"system, model and workload together: {', '.join(SCENARIOS)}; instead of --model, --context and --batch",
+    )
     parser.add_argument(
         "--placement", default="top-down", metavar="POLICY", help=f"{', '.join(PLACEMENTS)} (default: %(default)s)"
     )
@@ -60,6 +68,11 @@ def add_parser(commands: Subparsers[argparse.ArgumentParser]) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the record of the step and return 0."""
+    if arguments.scenario is not None:
+        return _run_scenario(arguments)
+    missing = [f"--{name}" for name in ("system", "model", "context", "batch") if getattr(arguments, name) is None]
+    if missing:
+        raise ConfigError(f"{', '.join(missing)} must be given unless --scenario is (see nearkv decode --help)")
     request = StepRequest(
         context=arguments.context,
         batch=arguments.batch,
@@ -72,4 +85,17 @@ def run(arguments: argparse.Namespace) -> int:
         sys.stdout.write(to_json(record))
     else:
         print_tables(decode_tables(record))
+    return 0
+
+
+def _run_scenario(arguments: argparse.Namespace) -> int:
+    """Print the record of a scenario and return 0."""
+    for name in ("model", "context", "batch"):
+        if getattr(arguments, name) is not None:
+            raise ConfigError(f"--{name} must not be given with --scenario, which has its own, it is")
+    record = decode_scenario(arguments.scenario, system=arguments.system)
+    if arguments.json:
+        sys.stdout.write(to_json(record))
+    else:
+        print_tables(scenario_tables(record))
     return 0

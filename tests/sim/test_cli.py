@@ -150,7 +150,7 @@ def test_bad_decode_input(capsys: pytest.CaptureFixture[str], option: str, value
         ([*STEP, "--keep", "1.5"], "--keep must be a number above 0 and at most 1, not '1.5'"),
         ([*STEP, "--keep", "nan"], "--keep must be a number above 0 and at most 1, not 'nan'"),
         ([*STEP, "--keep", "some"], "--keep must be a number above 0 and at most 1, not 'some'"),
-        (["decode"], "the following arguments are required: --system, --model, --context, --batch (see nearkv decode"),
+        (["decode"], "--system, --model, --context, --batch must be given unless --scenario is (see nearkv decode"),
         ([], "the following arguments are required: COMMAND (see nearkv --help)"),
         (["decod"], "argument COMMAND: invalid choice: 'decod'"),
         ([*STEP, "--speed", "9"], "unrecognized arguments: --speed 9 (see nearkv --help)"),
