@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hw.native_arithmetic import native_cpp
-from hw.verilate import Harness, build_model
+from hw.verilate import SMALL_CODE, Harness, build_model
+from hw.waves import TRACED_CYCLES, traced, wave_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CosimError", "Port", "StreamRecord", "StreamRun", "run_streams", "stream_ports"]
 
+_SHORT_RUN: dict[str, Any] = {"verilator_flags": SMALL_CODE}
 _LONG_RUN: dict[str, Any] = {"optimise": "-O2", "verilator_flags": ("--x-assign", "fast", "--x-initial", "fast")}
 """Build settings of models with native arithmetic, which are made for long runs."""
 
@@ -147,7 +149,9 @@ def run_streams(
     has_clock = re.search(r"^\s*input clk;$", verilog, re.MULTILINE) is not None
     native = native_cpp(verilog)
     main = native + _main_cpp(list(ports.values()), has_clock)
-    executable = build_model(verilog, top, Harness(source=main, **(_LONG_RUN if native else {})))
+    harness = Harness(source=main, **(_LONG_RUN if native else _SHORT_RUN))
+    wave = wave_file(top)
+    executable = build_model(verilog, top, traced(harness) if wave else harness)
     with tempfile.TemporaryDirectory() as folder:
         for port in ports.values():
             if port.is_input:
@@ -157,10 +161,9 @@ def run_streams(
                     cycles = _cycles(port.name, earliest[port.name], len(payloads))
                     Path(folder, port.name + ".cycles").write_bytes(cycles)
         counts = [str(outputs.get(port.name, 0)) for port in ports.values()]
+        command = [str(executable), folder, str(max_cycles), *counts, *([str(wave)] if wave else [])]
         start = time.perf_counter()
-        result = subprocess.run(
-            [str(executable), folder, str(max_cycles), *counts], capture_output=True, text=True, check=False
-        )
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
         wall_s = time.perf_counter() - start
         if result.returncode:
             raise CosimError(result.stderr.strip() or f"{top} must end well, it ended with status {result.returncode}")
@@ -205,7 +208,11 @@ def _main_cpp(ports: list[Port], has_clock: bool) -> str:
         f"&top->{_cpp_name(port.name + '__valid')}, &top->{_cpp_name(port.name + '__ready')}, {port.storage_bytes}}},"
         for port in ports
     )
-    return _MAIN.replace("@ROWS@", rows).replace("@CLOCK@", "1" if has_clock else "0")
+    return (
+        _MAIN.replace("@ROWS@", rows)
+        .replace("@CLOCK@", "1" if has_clock else "0")
+        .replace("@TRACED@", str(TRACED_CYCLES))
+    )
 
 
 def _cpp_name(name: str) -> str:
@@ -227,6 +234,9 @@ _MAIN = """\
 
 #include "Vtop.h"
 #include "verilated.h"
+#if VM_TRACE
+#include "verilated_vcd_c.h"
+#endif
 
 double sc_time_stamp() { return 0; }
 
@@ -272,11 +282,21 @@ int main(int argc, char **argv) {
             while (cycles.read(reinterpret_cast<char *>(&cycle), sizeof cycle)) stream.earliest.push_back(cycle);
         }
     }
+#if VM_TRACE
+    context->traceEverOn(true);
+    VerilatedVcdC trace;
+    top->trace(&trace, 99);
+    trace.open(argv[index]);
+#endif
     const auto clock = [&](int level) {
 #if @CLOCK@
         top->clk = level;
 #endif
         top->eval();
+#if VM_TRACE
+        context->timeInc(1);
+        if (context->time() <= 2 * @TRACED@) trace.dump(context->time());
+#endif
     };
     const auto offer = [&](std::uint64_t cycle) {
         for (auto &stream : streams) {

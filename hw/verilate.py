@@ -3,8 +3,8 @@
 The C++ runtime of Verilator is compiled once for all designs and linked into each, so that a build costs the design's
 own code only. That is a dozen files, each of which would parse the same headers for a second: one file includes all
 that run often, another the code that runs once, before the first cycle, which is half of it and not worth optimising.
-A build appears under its final name when it is complete, so an interrupted one is never taken for a finished one and
-two processes may build the same design.
+A build appears under its final name when it is complete, so an interrupted one is never taken for a finished one; two
+processes that want the same wait for one another.
 """
 
 from __future__ import annotations
@@ -18,16 +18,21 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from hw.alike import merge_alike
 from hw.builds import build_root, digest
+from hw.locks import only_one
 from hw.toolchain import Toolchain, ToolError, find_toolchain
 
-__all__ = ["Harness", "build_model"]
+__all__ = ["SMALL_CODE", "Harness", "build_model"]
 
-_COMPILE_FLAGS = (
-    "-std=gnu++17",
-    "-DVERILATOR=1",
-    *(f"-DVM_{name}=0" for name in ("COVERAGE", "SC", "TIMING", "TRACE", "TRACE_FST", "TRACE_SAIF", "TRACE_VCD")),
-)
+SMALL_CODE = ("--inline-mult", "50")
+"""Flags for Verilator that leave modules functions of their own, each compiled once for all its places.
+
+Half the code of a bank group, and half the time to build it; for runs too short to earn that back.
+"""
+
+_COMPILE_FLAGS = ("-std=gnu++17", "-DVERILATOR=1")
+_MACROS = ("COVERAGE", "SC", "TIMING", "TRACE", "TRACE_FST", "TRACE_SAIF", "TRACE_VCD")
 _ONCE = "-O0"
 """Compiler optimisation of code that runs once."""
 
@@ -50,6 +55,8 @@ class Harness:
         Compiler optimisation for the code that runs in every cycle.
     verilator_flags, link_flags : tuple of str
         Added to the two commands.
+    macros : tuple of str
+        Which of Verilator's ``VM_...`` are 1, by name behind the prefix.
     runtime_sources : tuple of str
         Further files of Verilator's runtime to link.
     """
@@ -58,6 +65,7 @@ class Harness:
     optimise: str = "-Og"
     verilator_flags: tuple[str, ...] = ()
     link_flags: tuple[str, ...] = ()
+    macros: tuple[str, ...] = ()
     runtime_sources: tuple[str, ...] = ()
 
 
@@ -84,31 +92,37 @@ def build_model(verilog: str, top: str, harness: Harness) -> Path:
         If a tool is missing, Verilator refuses the text or the compiler fails.
     """
     tools = find_toolchain()
-    runtime = [_runtime_object(tools, name) for name in (*_RUNTIME_SOURCES, *harness.runtime_sources)]
     key = digest(verilog, top, repr(harness), repr(_COMPILE_FLAGS), _ONCE, tools.description)
     folder = build_root() / "rtl" / f"{top}-{key[:16]}"
     executable = folder / top
-    if executable.exists():
-        return executable
+    if not executable.exists():
+        with only_one(folder):
+            if not executable.exists():
+                _build(tools, folder, verilog, top, harness)
+    return executable
+
+
+def _build(tools: Toolchain, folder: Path, verilog: str, top: str, harness: Harness) -> None:
+    runtime = [_runtime_object(tools, name) for name in (*_RUNTIME_SOURCES, *harness.runtime_sources)]
     with _Workplace(folder) as work:
         source = work / f"{top}.v"
-        source.write_text(verilog)
+        source.write_text(merge_alike(verilog))
         (work / "main.cpp").write_text(harness.source)
         command = [str(tools.verilator), "--cc", "--exe", "-O3", "--Mdir", str(work), "--prefix", "Vtop"]
         # Amaranth's expressions rely on Verilog's context widths, which Verilator calls suspicious.
         command += ["--top-module", top, "-Wno-WIDTH", "--no-timing", *harness.verilator_flags, str(source)]
         _run(command, env={**os.environ, "VERILATOR_ROOT": str(tools.verilator_root)})
-        flags = [*_COMPILE_FLAGS, *_includes(tools), f"-I{work}"]
+        flags = [*_flags(tools, harness.macros), f"-I{work}"]
         objects = _compile(tools, [(path, [*flags, optimise]) for path, optimise in _joined(work, harness.optimise)])
         _run([*tools.cxx, *map(str, objects + runtime), "-o", str(work / top), "-pthread", *harness.link_flags])
         for leftover in set(work.iterdir()) - {work / top, source}:
             leftover.unlink()
-    return executable
 
 
-def _includes(tools: Toolchain) -> list[str]:
+def _flags(tools: Toolchain, macros: tuple[str, ...] = ()) -> list[str]:
     include = tools.verilator_root / "include"
-    return [f"-I{include}", f"-I{include / 'vltstd'}"]
+    defined = [f"-DVM_{name}={int(name in macros)}" for name in _MACROS]
+    return [*_COMPILE_FLAGS, *defined, f"-I{include}", f"-I{include / 'vltstd'}"]
 
 
 def _joined(work: Path, optimise: str) -> list[tuple[Path, str]]:
@@ -137,13 +151,15 @@ def _characters(paths: list[Path]) -> int:
 
 def _runtime_object(tools: Toolchain, name: str) -> Path:
     """Return the object of one file of Verilator's runtime."""
-    flags = [*_COMPILE_FLAGS, "-O1", *_includes(tools)]
+    flags = [*_flags(tools), "-O1"]
     folder = build_root() / "runtime" / f"{Path(name).stem}-{digest(tools.description, repr(flags), name)[:16]}"
     if not folder.exists():
-        with _Workplace(folder) as work:
-            source = work / "all.cc"
-            source.write_text(f'#include "{name}"\n')
-            _compile(tools, [(source, flags)])
+        with only_one(folder):
+            if not folder.exists():
+                with _Workplace(folder) as work:
+                    source = work / "all.cc"
+                    source.write_text(f'#include "{name}"\n')
+                    _compile(tools, [(source, flags)])
     return folder / "all.o"
 
 
