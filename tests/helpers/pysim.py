@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from amaranth.hdl import Const, ValueCastable
+from amaranth.hdl import Cat, ValueCastable
 from amaranth.lib.wiring import In
 from amaranth.sim import Simulator
 
-from tests.helpers.streams import Drive, Sample, StreamBench
+from tests.helpers.streams import Drive, Sample, StreamBench, StreamWords
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -36,32 +36,28 @@ class PysimBench(StreamBench):
 
     def __init__(self, component: Component, context: Any, reset: Any, seed: int) -> None:
         streams = component_streams(component)
-        super().__init__(
-            [name for name, (is_input, _) in streams.items() if is_input],
-            [name for name, (is_input, _) in streams.items() if not is_input],
-            seed,
+        payloads = {name: _as_bits(interface.payload) for name, (_, interface) in streams.items()}
+        inputs = {name: len(payloads[name]) for name, (is_input, _) in streams.items() if is_input}
+        outputs = {name: len(payloads[name]) for name in streams if name not in inputs}
+        super().__init__(inputs, outputs, seed)
+        self._words = StreamWords(inputs, outputs)
+        ports = {name: interface for name, (_, interface) in streams.items()}
+        self._driven = Cat(
+            reset,
+            *(part for name in inputs for part in (ports[name].valid, payloads[name])),
+            *(ports[name].ready for name in outputs),
         )
-        self._ports = {name: interface for name, (_, interface) in streams.items()}
-        self._bits = {name: _as_bits(interface.payload) for name, interface in self._ports.items()}
+        seen = Cat(
+            *(ports[name].ready for name in inputs),
+            *(part for name in outputs for part in (ports[name].valid, payloads[name])),
+        )
         self._context = context
-        self._reset = reset
+        self._tick = context.tick().sample(seen)
 
     async def _step(self, drive: Drive) -> Mapping[str, Sample]:
-        context = self._context
-        context.set(self._reset, int(drive.reset))
-        for name, (valid, payload) in drive.offers.items():
-            context.set(self._ports[name].valid, int(valid))
-            context.set(self._bits[name], Const(payload, len(self._bits[name])).value)
-        for name, ready in drive.ready.items():
-            context.set(self._ports[name].ready, int(ready))
-        signals = [
-            signal for name, port in self._ports.items() for signal in (port.valid, port.ready, self._bits[name])
-        ]
-        _, _, *values = await context.tick().sample(*signals)
-        return {
-            name: Sample(bool(valid), bool(ready), int(payload) if valid else None)
-            for name, valid, ready, payload in zip(self._ports, values[0::3], values[1::3], values[2::3], strict=True)
-        }
+        self._context.set(self._driven, self._words.driven(drive))
+        _, _, seen = await self._tick
+        return self._words.samples(drive, seen)
 
 
 def run_pysim(component: Component, scenario: Callable[[StreamBench], Awaitable[None]], *, seed: int = 1) -> None:

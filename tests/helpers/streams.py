@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from dataclasses import dataclass, field
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -21,15 +21,14 @@ from hw.timing.trace import StreamTrace
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["Drive", "Sample", "StreamBench", "StreamRuleError"]
+__all__ = ["Drive", "Sample", "StreamBench", "StreamRuleError", "StreamWords"]
 
 
 class StreamRuleError(AssertionError):
     """The unit broke a stream rule, or did not deliver in time."""
 
 
-@dataclass(frozen=True)
-class Drive:
+class Drive(NamedTuple):
     """What the bench puts on the ports of one cycle: per input stream (valid, payload), per output stream ready."""
 
     offers: dict[str, tuple[bool, int]]
@@ -37,13 +36,65 @@ class Drive:
     reset: bool
 
 
-@dataclass(frozen=True)
-class Sample:
+class Sample(NamedTuple):
     """What a rising edge saw of one stream; the payload is None unless valid."""
 
     valid: bool
     ready: bool
     payload: int | None
+
+
+@dataclass(frozen=True)
+class StreamWords:
+    """Layout of the word that a bench writes and of the one that it reads, both once a cycle.
+
+    A simulator takes about as long to write or read a word as a bit, and Amaranth's settles the whole design after
+    every write. ``driven`` holds, from the lowest bit on, reset, then valid and payload of each input, then ready of
+    each output; ``seen`` holds ready of each input, then valid and payload of each output.
+
+    Parameters
+    ----------
+    inputs, outputs : dict of str to int
+        Bits of the payload of each stream, by name.
+    """
+
+    inputs: dict[str, int]
+    outputs: dict[str, int]
+
+    @property
+    def driven_bits(self) -> int:
+        """Bits of the word that is written."""
+        return 1 + sum(1 + bits for bits in self.inputs.values()) + len(self.outputs)
+
+    @property
+    def seen_bits(self) -> int:
+        """Bits of the word that is read."""
+        return len(self.inputs) + sum(1 + bits for bits in self.outputs.values())
+
+    def driven(self, drive: Drive) -> int:
+        """Return the word to write; a payload is cut to its bits."""
+        word, place = int(drive.reset), 1
+        for name, bits in self.inputs.items():
+            valid, payload = drive.offers[name]
+            word |= (payload & ((1 << bits) - 1)) << (place + 1) | valid << place
+            place += 1 + bits
+        for name in self.outputs:
+            word |= drive.ready[name] << place
+            place += 1
+        return word
+
+    def samples(self, drive: Drive, seen: int) -> dict[str, Sample]:
+        """Return what the rising edge saw of each stream, from what was driven and the word that was read."""
+        found = {}
+        for name, bits in self.inputs.items():
+            valid, payload = drive.offers[name]
+            found[name] = Sample(valid, bool(seen & 1), payload & ((1 << bits) - 1) if valid else None)
+            seen >>= 1
+        for name, bits in self.outputs.items():
+            valid = bool(seen & 1)
+            found[name] = Sample(valid, drive.ready[name], seen >> 1 & ((1 << bits) - 1) if valid else None)
+            seen >>= 1 + bits
+        return found
 
 
 @dataclass
@@ -121,6 +172,10 @@ class StreamBench(ABC):
         got = ", ".join(f"{name} {len(streams[name].items)} of {wanted}" for name, wanted in items.items())
         raise StreamRuleError(f"items must come within {timeout_cycles} cycles, got {got}")
 
+    def count(self, name: str) -> int:
+        """Return how many items a stream has transferred since reset."""
+        return len(self._stream(name).items)
+
     def items(self, name: str) -> list[int]:
         """Return the items a stream has transferred since reset."""
         return list(self._stream(name).items)
@@ -147,15 +202,16 @@ class StreamBench(ABC):
 
     def _record(self, samples: Mapping[str, Sample]) -> None:
         for name, sample in samples.items():
-            stream = self._stream(name)
+            is_input = name in self._inputs
+            stream = self._inputs[name] if is_input else self._outputs[name]
             stream.valid.append(sample.valid)
             stream.ready.append(sample.ready)
-            if name in self._outputs:
+            if not is_input:
                 self._check(name, stream, sample)
             if sample.valid and sample.ready:
                 assert sample.payload is not None
                 stream.items.append(sample.payload)
-                if name in self._inputs:
+                if is_input:
                     stream.queue.popleft()
                     stream.offered = False
         self.cycle += 1

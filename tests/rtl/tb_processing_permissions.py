@@ -47,7 +47,7 @@ async def _finish(bench: CocotbBench, watched: _Watched, operations: list[Operat
     bodies = sum(op.sizes.beats for op in operations if op.num_tokens)
     kv = sum(op.sizes.kv_beats for op in operations)
     for _ in range(400_000):
-        if [len(bench.items(name)) for name in ("head", "body", "kv")] == [len(operations), bodies, kv]:
+        if [bench.count(name) for name in ("head", "body", "kv")] == [len(operations), bodies, kv]:
             return
         await watched.advance(bench)
     raise AssertionError("every state must come out")
@@ -87,14 +87,14 @@ async def a_sender_that_cannot_stop_a_beat_is_never_refused(dut: Any, delay: int
     underway: deque[tuple[int, int]] = deque()
     next_issue = arrived = 0
     bodies = sum(op.sizes.beats for op in operations if op.num_tokens)
-    while len(bench.items("head")) < len(operations) or len(bench.items("body")) < bodies or beats or underway:
+    while bench.count("head") < len(operations) or bench.count("body") < bodies or beats or underway:
         assert bench.cycle < 400_000, "every state must come out"
         arrives = bool(underway) and underway[0][0] == bench.cycle
         if arrives:
             bench.send("kv", [underway.popleft()[1]])
             arrived += 1
         await watched.advance(bench)
-        assert len(bench.items("kv")) == arrived, f"the beat of cycle {bench.cycle - 1} must be taken at once"
+        assert bench.count("kv") == arrived, f"the beat of cycle {bench.cycle - 1} must be taken at once"
         shown = bench.cycle - 1
         if beats and shown >= next_issue and beats[0][0].allowed(*watched.counters.last):
             underway.append((shown + delay, beats.popleft()[1]))
