@@ -23,7 +23,7 @@ _OPERATORS = {"add": "+", "mul": "*"}
 
 
 class NativeArithmetic:
-    """The platform that Verilog with calls to native arithmetic is made for; see :func:`hw.verilog.convert`."""
+    """The platform that Verilog with calls to native arithmetic is made for; see :func:`hw.conversion.convert`."""
 
     def __repr__(self) -> str:
         return "NativeArithmetic()"

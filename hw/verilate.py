@@ -1,8 +1,9 @@
 """Turns Verilog text into an executable model, once: builds are kept by the hash of everything they depend on.
 
-The C++ runtime of Verilator is compiled once for all designs and linked into each, so that a build costs the design's
-own code only. That is a dozen files, each of which would parse the same headers for a second: one file includes all
-that run often, another the code that runs once, before the first cycle, which is half of it and not worth optimising.
+The C++ runtime of Verilator is compiled once for all designs and linked into each, and its header is parsed once for
+all that are compiled alike, so that a build costs the design's own code only. That is a dozen files: one file includes
+all that run often, another the code that runs once, before the first cycle, which is half of it and not worth
+optimising.
 A build appears under its final name when it is complete, so an interrupted one is never taken for a finished one; two
 processes that want the same wait for one another.
 """
@@ -112,8 +113,12 @@ def _build(tools: Toolchain, folder: Path, verilog: str, top: str, harness: Harn
         # Amaranth's expressions rely on Verilog's context widths, which Verilator calls suspicious.
         command += ["--top-module", top, "-Wno-WIDTH", "--no-timing", *harness.verilator_flags, str(source)]
         _run(command, env={**os.environ, "VERILATOR_ROOT": str(tools.verilator_root)})
-        flags = [*_flags(tools, harness.macros), f"-I{work}"]
-        objects = _compile(tools, [(path, [*flags, optimise]) for path, optimise in _joined(work, harness.optimise)])
+        flags = _flags(tools, harness.macros)
+        files = []
+        for path, optimise in _joined(work, harness.optimise):
+            header = _header(tools, (*flags, optimise))
+            files.append((path, [*flags, optimise, "-include", str(header), f"-I{work}"]))
+        objects = _compile(tools, files)
         _run([*tools.cxx, *map(str, objects + runtime), "-o", str(work / top), "-pthread", *harness.link_flags])
         for leftover in set(work.iterdir()) - {work / top, source}:
             leftover.unlink()
@@ -123,6 +128,25 @@ def _flags(tools: Toolchain, macros: tuple[str, ...] = ()) -> list[str]:
     include = tools.verilator_root / "include"
     defined = [f"-DVM_{name}={int(name in macros)}" for name in _MACROS]
     return [*_COMPILE_FLAGS, *defined, f"-I{include}", f"-I{include / 'vltstd'}"]
+
+
+def _header(tools: Toolchain, flags: tuple[str, ...]) -> Path:
+    """Return a header that includes the runtime's, precompiled for these flags where the compiler is GCC.
+
+    Every file of every design would parse it for a second. GCC finds the precompiled one beside it and takes it if the
+    flags are the same; other compilers are given the header as it is.
+    """
+    folder = build_root() / "headers" / digest(tools.description, *flags)[:16]
+    if not folder.exists():
+        with only_one(folder):
+            if not folder.exists():
+                with _Workplace(folder) as work:
+                    header = work / "runtime.h"
+                    header.write_text('#include "verilated.h"\n')
+                    if "clang" not in tools.cxx_version:
+                        made = f"{header}.gch"
+                        _run([*tools.cxx, *flags, "-x", "c++-header", str(header), "-o", made])
+    return folder / "runtime.h"
 
 
 def _joined(work: Path, optimise: str) -> list[tuple[Path, str]]:

@@ -1,6 +1,8 @@
-"""Hooks of all tests: the order of their files, and waveforms of those that fail."""
+"""Settings and hooks of all tests: models built for short runs, the order of files, waveforms of those that fail."""
 
 from __future__ import annotations
+
+import os
 
 from tests.helpers.order import (
     pytest_collection_modifyitems,
@@ -18,3 +20,5 @@ __all__ = [
     "pytest_runtest_setup",
     "pytest_sessionfinish",
 ]
+
+os.environ.setdefault("NEARKV_RUNS", "short")

@@ -1,13 +1,15 @@
 """Watches the commands of a DRAM channel by tables of its own: nothing here comes from ``hw``.
 
-Every command is held against each earlier one that is near enough to matter, which is slow and plain. Numbers come as
-a plain mapping by ramulator2's names (``n_rp``), commands as a kind, a scope and the fields of their address.
+Every command is held against each earlier one that is near enough to matter; what depends on kind and scope alone is
+worked out once. Numbers come as a plain mapping by ramulator2's names (``n_rp``), commands as a kind, a scope and the
+fields of their address.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
 from dataclasses import dataclass, field
+from itertools import product
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -75,6 +77,11 @@ class DramChecker:
         self._activations: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
         self._due = 0
         self._next_due = t["n_refi"]
+        shape = self.shape
+        ranges = [range(shape[name]) for name in ("pseudochannels", "ranks", "bankgroups", "banks")]
+        self._watched = [place for place in product(*ranges) if self._sees(place)]
+        self._known_banks: dict[tuple[str, tuple[int, int, int, int]], list[tuple[int, int, int, int]]] = {}
+        self._known_pairs: dict[tuple[str, str, str, str], dict[tuple[str, str], int]] = {}
 
     # What a command reaches.
 
@@ -84,19 +91,15 @@ class DramChecker:
         return self.watched_groups is None or number < self.watched_groups
 
     def _banks(self, command: Command) -> list[tuple[int, int, int, int]]:
-        every = [
-            (p, r, g, b)
-            for p in range(self.shape["pseudochannels"])
-            for r in range(self.shape["ranks"])
-            for g in range(self.shape["bankgroups"])
-            for b in range(self.shape["banks"])
-        ]
-        chosen = {
-            "BANK": lambda at: at == command.place,
-            "SAME_BANK": lambda at: at[3] == command.bank,
-            "ALL_BANK": lambda at: True,
-        }[command.scope]
-        return [at for at in every if chosen(at) and self._sees(at)]
+        key = command.scope, command.place
+        if key not in self._known_banks:
+            chosen = {
+                "BANK": lambda at: at == command.place,
+                "SAME_BANK": lambda at: at[3] == command.bank,
+                "ALL_BANK": lambda at: True,
+            }[command.scope]
+            self._known_banks[key] = [at for at in self._watched if chosen(at)]
+        return self._known_banks[key]
 
     def _exists(self, command: Command) -> bool:
         if command.kind == "BROADCAST":
@@ -131,7 +134,13 @@ class DramChecker:
     # The tables: cycles by rule for a pair of kinds.
 
     def _pair(self, one: Command, two: Command) -> dict[tuple[str, str], int]:
-        """Return (level, rule) -> cycles for two commands, ``one`` the earlier."""
+        """Return (level, rule) -> cycles for two commands, ``one`` the earlier; kinds and scopes say it all."""
+        key = one.kind, one.scope, two.kind, two.scope
+        if key not in self._known_pairs:
+            self._known_pairs[key] = self._table(one, two)
+        return self._known_pairs[key]
+
+    def _table(self, one: Command, two: Command) -> dict[tuple[str, str], int]:
         t = self.timing
         many = one.scope != "BANK" and two.scope != "BANK"
         data_end = t["n_cwl"] + t["n_bl"]
@@ -199,8 +208,12 @@ class DramChecker:
             return [Violation("command", command.cycle, command)]
         earliest: dict[str, int] = {}
         for earlier in self._recent:
-            levels = self._shared(earlier, command)
-            for (level, rule), cycles in self._pair(earlier, command).items():
+            gap = command.cycle - earlier.cycle
+            near = [
+                (level, rule, cycles) for (level, rule), cycles in self._pair(earlier, command).items() if cycles > gap
+            ]
+            levels = self._shared(earlier, command) if near else []
+            for level, rule, cycles in near:
                 if level in levels:
                     earliest[rule] = max(earliest.get(rule, 0), earlier.cycle + cycles)
         if command.kind == "ACT" and command.scope == "BANK":
