@@ -125,6 +125,10 @@ class _Run:
         """Run all tests, or ``only`` one, and return which passed."""
         harness = _harness(native_cpp(self.verilog))
         executable = build_model(self.verilog, self.top, traced(harness) if wave else harness)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        # Inside the simulation pytest looks for its settings from this folder upwards, and would put the checkout that
+        # has the builds, which may be another one, before that of the tests.
+        (self.folder / "pytest.ini").touch()
         results = self.folder / "results.xml"
         results.unlink(missing_ok=True)
         # Under pytest the runner ends with SystemExit when a test fails.
