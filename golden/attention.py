@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from golden.formats import BF16, FP16, FloatFormat, round_to_dtype
 from golden.numerics import REFERENCE, Array, Numerics
 from golden.partial import Finished, PartialState, Tree, empty_state, finish, merge_chain, merge_tree
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = [
+    "attention_bf16_reference",
     "attention_fp16_reference",
     "attention_online",
     "attention_reference",
@@ -98,7 +100,7 @@ def attention_reference(q: npt.ArrayLike, k: npt.ArrayLike, v: npt.ArrayLike, sc
 
 
 def attention_fp16_reference(q: npt.ArrayLike, k: npt.ArrayLike, v: npt.ArrayLike, scale: float) -> Array:
-    """Plain attention in low precision: the yardstick for the error of the units.
+    """Plain attention in fp16: the yardstick for the error of the units.
 
     Parameters and errors are those of :func:`attention_reference`.
 
@@ -112,17 +114,32 @@ def attention_fp16_reference(q: npt.ArrayLike, k: npt.ArrayLike, v: npt.ArrayLik
     fp32 accumulation of P V; fp16 output. The order of the fp32 sums is the library's: it moves results by
     about 1e-7, where rounding P and the output moves them by up to 5e-4.
     """
+    return _plain_attention(q, k, v, scale, FP16)
+
+
+def attention_bf16_reference(q: npt.ArrayLike, k: npt.ArrayLike, v: npt.ArrayLike, scale: float) -> Array:
+    """Plain attention in bf16: :func:`attention_fp16_reference` with bf16 for fp16 throughout.
+
+    Returns
+    -------
+    ndarray of bfloat16, shape (..., num_heads, head_dim)
+    """
+    return _plain_attention(q, k, v, scale, BF16)
+
+
+def _plain_attention(q: npt.ArrayLike, k: npt.ArrayLike, v: npt.ArrayLike, scale: float, fmt: FloatFormat) -> Array:
+    """Attention with operands, weights and output of ``fmt``, and everything between in fp32."""
     grouped = _group(q, k, v)
-    q32, k32, v32 = (x.astype(np.float16).astype(np.float32) for x in grouped)
+    q32, k32, v32 = (round_to_dtype(x, fmt.dtype).astype(np.float32) for x in grouped)
     if not len(k32):
-        return np.zeros(np.shape(q), np.float16)
+        return np.zeros(np.shape(q), fmt.dtype)
     scores = np.float32(scale) * np.einsum("...hgd,thd->...hgt", q32, k32, optimize=True)
     with np.errstate(under="ignore"):
         weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
         weights /= weights.sum(axis=-1, keepdims=True)
-        weights = weights.astype(np.float16).astype(np.float32)
+        weights = round_to_dtype(weights, fmt.dtype).astype(np.float32)
         output = np.einsum("...hgt,thd->...hgd", weights, v32, optimize=True)
-        return output.astype(np.float16).reshape(np.shape(q))
+        return round_to_dtype(output, fmt.dtype).reshape(np.shape(q))
 
 
 @np.errstate(over="ignore", under="ignore", invalid="ignore")

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = ["BF16", "FORMATS", "FP8_E4M3", "FP16", "FP32", "Q5_10", "UQ0_16", "UQ1_15", "FixedFormat", "FloatFormat"]
+__all__ += ["round_to_dtype"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,11 +130,8 @@ class FloatFormat:
             Same shape.
         """
         values = np.asarray(values)
-        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            if self.dtype.kind == "V" and values.dtype.name not in ("float32", "float16"):
-                # ml_dtypes goes from float64 through float32 and rounds twice; an odd float32 hides no tie.
-                values = _round_to_odd(values.astype(np.float64))
-            rounded = np.ascontiguousarray(values.astype(self.dtype))
+        with np.errstate(invalid="ignore"):
+            rounded = np.ascontiguousarray(round_to_dtype(values, self.dtype))
             codes = rounded.view(self.code_dtype).reshape(values.shape).copy()
             codes[np.isnan(rounded).reshape(values.shape)] = self.nan_code
         return codes
@@ -259,6 +257,29 @@ class FixedFormat:
         """
         codes = _checked_codes(codes, self.bits).astype(np.int64)
         return codes - ((codes >> (self.bits - 1)) << self.bits) if self.signed else codes
+
+
+def round_to_dtype(values: npt.ArrayLike, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """Round ``values`` once to ``dtype``: nearest, ties to even, subnormals kept, infinity beyond the range.
+
+    Parameters
+    ----------
+    values : array_like of float
+        Any shape; float64 or narrower.
+    dtype : numpy dtype
+        A floating-point type of NumPy or ml_dtypes.
+
+    Returns
+    -------
+    ndarray of ``dtype``
+        Same shape.
+    """
+    values = np.asarray(values)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        if dtype.kind == "V" and values.dtype.name not in ("float32", "float16"):
+            # ml_dtypes goes from float64 through float32 and rounds twice; an odd float32 hides no tie.
+            values = _round_to_odd(values.astype(np.float64))
+        return values.astype(dtype)
 
 
 def _checked_codes(codes: npt.ArrayLike, bits: int) -> npt.NDArray[Any]:

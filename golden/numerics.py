@@ -15,14 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.checks import require_int
-from golden.formats import FP16, FP32
+from golden.formats import BF16, FP16, FP32, FloatFormat, round_to_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from golden.exp import ExpSpec
 
-__all__ = ["REFERENCE", "REFERENCE_BASE2", "Array", "Base", "Numerics", "unit_numerics"]
+__all__ = ["REFERENCE", "REFERENCE_BASE2", "Array", "Base", "Numerics", "require_unit_formats", "unit_numerics"]
 
 Array: TypeAlias = npt.NDArray[Any]
 Base: TypeAlias = Literal["e", "2"]
@@ -95,13 +95,13 @@ class Numerics:
 
     def operand(self, values: npt.ArrayLike) -> Array:
         """Round ``values`` to the format of q, k and v and return them as ``dtype``, any shape."""
-        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            return np.asarray(values).astype(self.operand_dtype).astype(self.dtype)
+        with np.errstate(invalid="ignore"):
+            return round_to_dtype(values, self.operand_dtype).astype(self.dtype)
 
     def output(self, values: Array) -> Array:
         """Round ``values`` to the format of the attention output, any shape."""
-        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            return self.canonical(values.astype(self.output_dtype))
+        with np.errstate(invalid="ignore"):
+            return self.canonical(round_to_dtype(values, self.output_dtype))
 
     def canonical(self, values: Array) -> Array:
         """Return ``values`` with every NaN replaced by the positive quiet NaN without payload."""
@@ -196,47 +196,85 @@ REFERENCE_BASE2 = Numerics(
 @lru_cache(maxsize=16)
 def _exponential(spec: ExpSpec) -> Callable[[Array], Array]:
     """Return the exponential unit of ``spec`` as a function on float32, by a table of all its codes."""
-    results = FP16.from_codes(spec.evaluate_codes(np.arange(1 << FP16.bits, dtype=FP16.code_dtype)))
+    fmt = spec.fmt
+    results = fmt.from_codes(spec.evaluate_codes(np.arange(1 << fmt.bits, dtype=fmt.code_dtype)))
     table = results.astype(FP32.dtype)
-    return lambda x: table[FP16.to_codes(x)]
+    return lambda x: table[fmt.to_codes(x)]
 
 
-def unit_numerics(exp_spec: ExpSpec, lanes: int = 16, tile_tokens: int = 16, slices: int = 1) -> Numerics:
-    """Return the numerics of the hardware units: fp32 arithmetic around an fp16 exponential unit.
+def require_unit_formats(exp_spec: ExpSpec, kv_format: FloatFormat) -> None:
+    """Refuse formats for which there are no processing units.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Unless ``kv_format`` is fp16 or bf16, and the exponential unit's operand and result, and so the weights, are
+        fp16 or, with bf16 keys and values, bf16. (Weights of bf16 on fp16 values would lose three bits to no end.)
+    """
+    if not isinstance(kv_format, FloatFormat):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"kv_format must be a FloatFormat, not {kv_format!r}")
+    if kv_format not in (FP16, BF16):
+        raise ValueError(f"kv_format must be fp16 or bf16, not {kv_format.name!r}")
+    if exp_spec.fmt not in (FP16, kv_format):
+        wanted = "fp16" if kv_format == FP16 else "fp16 or bf16"
+        raise ValueError(
+            f"exponential unit must be of format {wanted} with kv_format {kv_format.name}, not {exp_spec.fmt.name!r}"
+        )
+
+
+def unit_numerics(
+    exp_spec: ExpSpec, lanes: int = 16, tile_tokens: int = 16, slices: int = 1, kv_format: FloatFormat = FP16
+) -> Numerics:
+    """Return the numerics of the hardware units: fp32 arithmetic around a 16-bit exponential unit.
 
     Parameters
     ----------
     exp_spec : ExpSpec
-        The exponential unit, with fp16 operand and result.
+        The exponential unit; its format is that of the weights.
     lanes : int
         Lanes of the processing unit, a power of two.
     tile_tokens : int
         Tokens of a tile.
     slices : int
         Processing units that share the elements of a token, a power of two.
+    kv_format : FloatFormat
+        Format of q, k, v and of the output: fp16 or bf16.
 
     Returns
     -------
     Numerics
-        q, k, v, weights and output in fp16; scores, m, l and o in fp32.
+        q, k, v and output in ``kv_format``, weights in that of the exponential unit; scores, m, l and o in fp32.
 
     Raises
     ------
     TypeError, ValueError
-        If ``lanes``, ``tile_tokens`` or ``slices`` is no valid size, or the exponential unit is not fp16.
+        If ``lanes``, ``tile_tokens`` or ``slices`` is no valid size, or there are no units of such formats.
 
     Notes
     -----
-    ``exponential(x)`` rounds x to fp16 and looks the result up among the unit's own: the bit-exact model
-    evaluated at all 65,536 codes. A product of two fp16 numbers is exact in fp32.
+    ``exponential(x)`` rounds x to the unit's format and looks the result up among the unit's own: the bit-exact model
+    evaluated at all 65,536 codes.
+
+    Every product is the exact one rounded once to fp32: infinity above its range, a subnormal or a zero of the
+    product's sign below. Two fp16 numbers multiply exactly. The significands of two bf16 numbers, or of a bf16 and
+    an fp16 number, always fit, but bf16 has fp32's exponents: products beyond 2**128 are infinite, and those below
+    2**-126 lose bits. So with bf16 attention is right where
+
+    * ``sum |q_i k_i| <= 2**127``, as with ``d <= 256`` and ``|q_i k_i| <= 2**119``, and a scale of at most 1: no sum
+      in the tree overflows, and scores far apart weigh 0 or 1 as they should. The units do not tell what lies beyond:
+      there opposite infinities add to NaN, a score of +inf makes its state NaN, and one of -inf weighs nothing beside
+      a finite score;
+    * ``num_tokens * max |v| <= 2**127``: beyond it elements of o, and of the output, are infinite or NaN, never a wrong
+      finite number.
+
+    Below the normal range products err by at most 2**-150 each, in scores and outputs alike.
     """
-    if exp_spec.fmt != FP16:
-        raise ValueError(f"exp_spec must be of format fp16, not {exp_spec.fmt.name!r}")
+    require_unit_formats(exp_spec, kv_format)
     return Numerics(
         name="unit",
         dtype=FP32.dtype,
-        operand_dtype=FP16.dtype,
-        output_dtype=FP16.dtype,
+        operand_dtype=kv_format.dtype,
+        output_dtype=kv_format.dtype,
         exponential=_exponential(exp_spec),
         lanes=lanes,
         tile_tokens=tile_tokens,

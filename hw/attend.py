@@ -8,11 +8,11 @@ after another on recorded streams, so that every cycle count is that of the unit
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from golden.formats import FP16, FP32
+from golden.formats import FP32, FloatFormat
 from hw.cosim import StreamRun, run_streams
 from hw.layouts import command_layout, output_layout
 from hw.payloads import pack, pack_vectors, unpack
@@ -35,8 +35,8 @@ class RtlAttention:
 
     Parameters
     ----------
-    output : ndarray of float16, shape (num_heads, head_dim)
-        Attention output of every head.
+    output : ndarray of float16 or bfloat16, shape (num_heads, head_dim)
+        Attention output of every head, in the finish unit's format.
     empty, fault : ndarray of bool, shape (num_heads,)
         The flags that came with it.
     processing : tuple of StreamRun
@@ -45,7 +45,7 @@ class RtlAttention:
         Runs of the other two.
     """
 
-    output: npt.NDArray[np.float16]
+    output: npt.NDArray[Any]
     empty: npt.NDArray[np.bool_]
     fault: npt.NDArray[np.bool_]
     processing: tuple[StreamRun, ...]
@@ -54,9 +54,9 @@ class RtlAttention:
 
 
 def attend(
-    q: npt.NDArray[np.float16],
-    k: npt.NDArray[np.float16],
-    v: npt.NDArray[np.float16],
+    q: npt.NDArray[Any],
+    k: npt.NDArray[Any],
+    v: npt.NDArray[Any],
     scale: float,
     *,
     splits: Sequence[Sequence[int] | npt.NDArray[np.intp]],
@@ -67,9 +67,10 @@ def attend(
 
     Parameters
     ----------
-    q : ndarray of float16, shape (num_heads, head_dim)
-        Queries. ``head_dim`` may be below the units': zeros fill the rest, which changes no result.
-    k, v : ndarray of float16, shape (num_tokens, num_kv_heads, head_dim)
+    q : ndarray of float, shape (num_heads, head_dim)
+        Queries, rounded to the processing unit's format as k and v are. ``head_dim`` may be below the units': zeros
+        fill the rest, which changes no result.
+    k, v : ndarray of float, shape (num_tokens, num_kv_heads, head_dim)
         Keys and values; ``num_heads`` is a multiple of ``num_kv_heads``.
     scale : float
         Factor of every score.
@@ -91,6 +92,7 @@ def attend(
     num_heads, head_dim = q.shape
     group = num_heads // k.shape[1]
     layout = command_layout(processing)
+    fmt = processing.kv_format
     op_ids = [head % (1 << processing.op_id_bits) for head in range(num_heads)]
 
     runs = []
@@ -102,8 +104,8 @@ def attend(
         kv = [
             kv_vectors(
                 processing.tile_tokens,
-                _codes(k[indices, head // group], processing.head_dim),
-                _codes(v[indices, head // group], processing.head_dim),
+                _codes(fmt, k[indices, head // group], processing.head_dim),
+                _codes(fmt, v[indices, head // group], processing.head_dim),
             )
             for head in range(num_heads)
         ]
@@ -112,7 +114,7 @@ def attend(
             *verilog["processing"],
             {
                 "command": commands,
-                "query": pack_vectors(_codes(q, processing.head_dim), processing.lanes),
+                "query": pack_vectors(_codes(fmt, q, processing.head_dim), processing.lanes),
                 "kv": pack_vectors(np.concatenate(kv), processing.lanes),
             },
             {"head": num_heads, "body": num_heads * full},
@@ -139,7 +141,7 @@ def attend(
         # One beat of zeros each, whatever the head dimension.
         codes = np.tile(codes, finish.beats)
     return RtlAttention(
-        output=FP16.from_codes(codes[:, :head_dim]),
+        output=finish.output_format.from_codes(codes[:, :head_dim]),
         empty=np.array([beat["empty"] for beat in finals], dtype=bool),
         fault=np.array([beat["fault"] for beat in finals], dtype=bool),
         processing=tuple(runs),
@@ -148,7 +150,7 @@ def attend(
     )
 
 
-def _codes(values: npt.NDArray[np.float16], head_dim: int) -> npt.NDArray[np.uint16]:
+def _codes(fmt: FloatFormat, values: npt.NDArray[Any], head_dim: int) -> npt.NDArray[np.uint16]:
     """Return the codes of the rows of ``values``, each filled with zeros up to ``head_dim``."""
     padding = [(0, 0)] * (values.ndim - 1) + [(0, head_dim - values.shape[-1])]
-    return FP16.to_codes(np.pad(values, padding))
+    return fmt.to_codes(np.pad(values, padding))

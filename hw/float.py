@@ -4,10 +4,11 @@ Every primitive is exact to the last bit: round to nearest, ties to even, subnor
 and signed zeros as IEEE 754 has them, and every NaN the one positive quiet NaN ``nan_code``. There is
 no clock and no state; whoever instantiates one chooses where the registers stand. Any format of
 :mod:`golden.formats` with an infinity will do. ``tests/hw/test_float.py`` and
-``tests/rtl/test_float.py`` prove them equal to NumPy's arithmetic.
+``tests/rtl/test_float*.py`` prove them equal to NumPy's arithmetic.
 
 Hardware is left out where the formats prove it unneeded: a product of two fp16 numbers is a normal
-fp32 number or zero, so that multiplier has neither rounding nor a shifter for subnormal results.
+fp32 number or zero, so that multiplier has neither rounding nor a shifter for subnormal results. One of
+two bf16 numbers has both: bf16 has fp32's exponents, and products leave fp32's range at both ends.
 """
 
 from __future__ import annotations

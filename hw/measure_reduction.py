@@ -66,7 +66,7 @@ def measure_reduction(
     root = run_behind(die, run, platform=NATIVE)
 
     state = channel.reduction
-    numerics = unit_numerics(state.exp, lanes=state.lanes)
+    numerics = unit_numerics(state.exp, lanes=state.lanes, kv_format=state.weight_format)
     expected = [merge_tree([given] * channel.groups, die.tree(), numerics) for given in run.states(0, numerics)]
     packed = [pack_state(state, wanted, op_id=number) for number, wanted in enumerate(expected)]
     equal = root.head.payloads == [head for head, _ in packed]

@@ -11,14 +11,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from golden.formats import FP16, FP32
+from golden.formats import BF16, FP16, FP32
 
 if TYPE_CHECKING:
     from golden.formats import FloatFormat
 
 __all__ = ["NATIVE", "NativeArithmetic", "native_cpp", "native_module", "with_native"]
 
-_WIDENED = {FP16.name: "from_half(static_cast<std::uint16_t>({0}))", FP32.name: "from_bits({0})"}
+_OPERANDS = (FP16, BF16, FP32)
+_WIDENED = {
+    FP16.name: "from_half(static_cast<std::uint16_t>({0}))",
+    BF16.name: "from_bits({0} << 16)",
+    FP32.name: "from_bits({0})",
+}
 _OPERATORS = {"add": "+", "mul": "*"}
 
 
@@ -63,9 +68,9 @@ def native_module(
     kind : {"add", "mul"}
         The operation.
     operands, result : FloatFormat
-        Formats; operands of fp16 or fp32, result of fp32.
+        Formats; operands of fp16, bf16 or fp32, result of fp32.
     """
-    if platform is not NATIVE or result != FP32 or any(fmt not in (FP16, FP32) for fmt in operands):
+    if platform is not NATIVE or result != FP32 or any(fmt not in _OPERANDS for fmt in operands):
         return None
     return _name(kind, operands[0].name, operands[1].name)
 
@@ -76,7 +81,7 @@ def _name(kind: str, a: str, b: str) -> str:
 
 def _module(kind: str, a: str, b: str) -> str:
     name = _name(kind, a, b)
-    high = {FP16.name: FP16.bits - 1, FP32.name: FP32.bits - 1}
+    high = {fmt.name: fmt.bits - 1 for fmt in _OPERANDS}
     return f"""
 module {name} (input [{high[a]}:0] a, input [{high[b]}:0] b, output [31:0] o);
     import "DPI-C" pure function int unsigned {name}_c(input int unsigned a, input int unsigned b);

@@ -11,17 +11,24 @@ from typing import Any, Self
 
 from golden.checks import require_int
 from golden.exp import POLY6, ExpSpec
-from golden.formats import FP16, FP32, FloatFormat
+from golden.formats import BF16, FP16, FP32, FloatFormat
+from golden.numerics import require_unit_formats
 
 __all__ = ["FinishParams", "ProcessingParams", "ReductionParams", "StateParams"]
 
 
-def _require_fp16_exp(exp: object) -> None:
-    """Raise unless ``exp`` describes an exponential unit of the format of the weights."""
+def _require_exp(exp: object) -> None:
+    """Raise unless ``exp`` describes an exponential unit whose results serve as weights."""
     if not isinstance(exp, ExpSpec):
         raise TypeError(f"exp must be an ExpSpec, not {exp!r}")
-    if exp.fmt != FP16:
-        raise ValueError(f"exp must be of format {FP16.name}, not {exp.fmt.name!r}")
+    if exp.fmt not in (FP16, BF16):
+        raise ValueError(f"exp must be of format fp16 or bf16, not {exp.fmt.name!r}")
+
+
+def _weight_format(exp: ExpSpec) -> FloatFormat:
+    """Return the format of the weights that ``exp`` gives; its parameters were checked before."""
+    assert isinstance(exp.fmt, FloatFormat)
+    return exp.fmt
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +102,12 @@ class ReductionParams(StateParams):
     def __post_init__(self) -> None:
         super().__post_init__()
         require_int("num_sources", self.num_sources, 1, 256)
-        _require_fp16_exp(self.exp)
+        _require_exp(self.exp)
+
+    @property
+    def weight_format(self) -> FloatFormat:
+        """Format of the weights and of the exponential's operands."""
+        return _weight_format(self.exp)
 
     @property
     def num_exp(self) -> int:
@@ -105,12 +117,22 @@ class ReductionParams(StateParams):
 
 @dataclass(frozen=True, kw_only=True)
 class FinishParams(StateParams):
-    """Parameters of :class:`hw.units.finish.FinishUnit`, which turns the root's state into ``o / l``."""
+    """Parameters of :class:`hw.units.finish.FinishUnit`, which turns the root's state into ``o / l``.
 
-    @property
-    def output_format(self) -> FloatFormat:
-        """Format of the attention output."""
-        return FP16
+    Parameters
+    ----------
+    output_format : FloatFormat
+        Format of the attention output: fp16 or bf16.
+    """
+
+    output_format: FloatFormat = FP16
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.output_format, FloatFormat):
+            raise TypeError(f"output_format must be a FloatFormat, not {self.output_format!r}")
+        if self.output_format not in (FP16, BF16):
+            raise ValueError(f"output_format must be fp16 or bf16, not {self.output_format.name!r}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,13 +151,16 @@ class ProcessingParams(StateParams):
     slices : int
         Units that share the elements of a token and add their q.k up; a power of two from 1 to 16.
     exp : ExpSpec
-        The exponential unit, one operand a cycle; of any family, latency and domain.
+        The exponential unit, one operand a cycle; of any family, latency and domain. Its format is that of the weights.
+    kv_format : FloatFormat
+        Format of q, k and v: fp16, or bf16, with which the exponential unit may be of either.
     """
 
     tile_tokens: int = 16
     token_bits: int = 24
     slices: int = 1
     exp: ExpSpec = field(default=POLY6)
+    kv_format: FloatFormat = FP16
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -144,7 +169,8 @@ class ProcessingParams(StateParams):
         require_int("slices", self.slices, 1, 16)
         if self.slices & (self.slices - 1):
             raise ValueError(f"slices must be a power of two, not {self.slices!r}")
-        _require_fp16_exp(self.exp)
+        _require_exp(self.exp)
+        require_unit_formats(self.exp, self.kv_format)
         if self.exp.interval_cycles != 1:
             raise ValueError(f"exp must take one operand a cycle, not one in {self.exp.interval_cycles} cycles")
 
@@ -154,9 +180,14 @@ class ProcessingParams(StateParams):
         return self.slices.bit_length() - 1
 
     @property
-    def kv_format(self) -> FloatFormat:
-        """Format of q, k and v."""
-        return FP16
+    def weight_format(self) -> FloatFormat:
+        """Format of the weights, of alpha and of the exponential's operands."""
+        return _weight_format(self.exp)
+
+    @property
+    def factor_format(self) -> FloatFormat:
+        """Format at the multipliers of what k and v meet there, an element of q or a weight: one that holds both."""
+        return self.kv_format if self.weight_format == self.kv_format else self.state_format
 
     @property
     def score_buffer_bytes(self) -> int:

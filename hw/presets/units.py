@@ -6,7 +6,8 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from golden.exp import POLY6, ExpSpec
-from golden.formats import FloatFormat
+from golden.exp.compact_bf16_units import COMPACT_BF16_ACCURATE_NONPOSITIVE
+from golden.formats import BF16, FP16, FloatFormat
 from hw.params import FinishParams, ProcessingParams, ReductionParams
 from hw.presets.value import Deviation, Value
 
@@ -17,7 +18,7 @@ __all__ = ["DEFAULT_UNIT_PRESET", "UNIT_PRESETS", "UnitPreset"]
 
 _PAM = "arXiv:2602.11521"
 _OURS = "chosen here"
-_EXP_SOURCE = "golden.exp: fitted here (golden.exp.fit) to the exponential over all fp16 codes"
+_EXP_SOURCE = "golden.exp: fitted here (golden.exp.fit) to the exponential over all codes of its format"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +43,8 @@ class UnitPreset:
     Raises
     ------
     ValueError
-        If the units disagree about the state that travels between them, or a source is missing.
+        If the units disagree about the state that travels between them or about the format of tensors, or a source is
+        missing.
     """
 
     name: str
@@ -59,6 +61,11 @@ class UnitPreset:
             found = {getattr(unit, key) for unit in (self.processing, self.reduction, self.finish)}
             if len(found) != 1:
                 raise ValueError(f"{key} must be one number in all units of preset {self.name}, not {sorted(found)}")
+        if self.finish.output_format != self.processing.kv_format:
+            raise ValueError(
+                f"output_format of preset {self.name} must be its kv_format {self.processing.kv_format.name}, "
+                f"not {self.finish.output_format.name}"
+            )
         if not self.sources.get("other"):
             raise ValueError(f"sources of preset {self.name} must have an entry 'other', not {sorted(self.sources)}")
 
@@ -72,17 +79,20 @@ class UnitPreset:
         for unit, params in self.units.items():
             for item in fields(params):
                 value: Any = getattr(params, item.name)
+                unit_of_value = _unit_of(item.name, value)
                 shown = value.name if isinstance(value, ExpSpec | FloatFormat) else value
                 if isinstance(shown, tuple):
                     shown = " ".join(str(entry) for entry in shown)
                 source = _EXP_SOURCE if unit == "exp" else self.sources.get(item.name, self.sources["other"])
-                yield f"{unit}.{item.name}", Value(shown, _unit_of(item.name, shown), source)
+                yield f"{unit}.{item.name}", Value(shown, unit_of_value, source)
 
 
 def _unit_of(name: str, value: object) -> str:
-    """Return the unit of a size from its name."""
-    if isinstance(value, str):
-        return "integers" if name == "coefficients" else "name"
+    """Return the unit of a size from its name and its type."""
+    if isinstance(value, tuple):
+        return "integers"
+    if isinstance(value, str | ExpSpec | FloatFormat):
+        return "name"
     return "bits" if name.endswith("_bits") else "1"
 
 
@@ -95,21 +105,28 @@ def _preset(
     num_sources: int = 4,
     tile_tokens: int = 16,
     op_id_bits: int = 8,
+    kv_format: FloatFormat = FP16,
+    exp: ExpSpec = POLY6,
     sources: dict[str, str],
     deviations: tuple[Deviation, ...] = (),
 ) -> UnitPreset:
-    """Return a preset whose units share ``head_dim``, ``lanes`` and ``op_id_bits``."""
+    """Return a preset whose units share ``head_dim``, ``lanes``, ``op_id_bits`` and the format of tensors."""
     return UnitPreset(
         name=name,
         description=description,
-        exp=POLY6,
+        exp=exp,
         processing=ProcessingParams(
-            head_dim=head_dim, lanes=lanes, op_id_bits=op_id_bits, tile_tokens=tile_tokens, exp=POLY6
+            head_dim=head_dim,
+            lanes=lanes,
+            op_id_bits=op_id_bits,
+            tile_tokens=tile_tokens,
+            exp=exp,
+            kv_format=kv_format,
         ),
         reduction=ReductionParams(
-            head_dim=head_dim, lanes=lanes, op_id_bits=op_id_bits, num_sources=num_sources, exp=POLY6
+            head_dim=head_dim, lanes=lanes, op_id_bits=op_id_bits, num_sources=num_sources, exp=exp
         ),
-        finish=FinishParams(head_dim=head_dim, lanes=lanes, op_id_bits=op_id_bits),
+        finish=FinishParams(head_dim=head_dim, lanes=lanes, op_id_bits=op_id_bits, output_format=kv_format),
         sources=sources,
         deviations=deviations,
     )
@@ -122,10 +139,12 @@ _PAM_SOURCES = {
     "other": f"{_OURS}; the paper gives no value",
 }
 
+_BF16_SOURCE = "torch_dtype of Llama 3.1 8B and 70B, Qwen2.5 32B and Mixtral 8x7B as published (config.json)"
+
 _BUFFER = Deviation(
     field="processing.local_buffer",
     printed="512 B (128 B in DDR-PIM)",
-    used="q in fp16 and o in fp32: 768 B at head_dim 128, and the score buffer",
+    used="q in 16 bits and o in fp32: 768 B at head_dim 128, and the score buffer",
     reason="sums are kept in fp32 on every wire and in every buffer; 128 B cannot hold q and o of one head either way",
 )
 
@@ -146,6 +165,25 @@ UNIT_PRESETS = {
             head_dim=128,
             lanes=16,
             sources=_PAM_SOURCES,
+            deviations=(_BUFFER,),
+        ),
+        _preset(
+            "pam-hbm-bf16",
+            "pam-hbm for models whose tensors are bf16; weights and exponential stay fp16",
+            head_dim=128,
+            lanes=16,
+            kv_format=BF16,
+            sources=_PAM_SOURCES | {"kv_format": _BF16_SOURCE, "output_format": _BF16_SOURCE},
+            deviations=(_BUFFER,),
+        ),
+        _preset(
+            "pam-hbm-bf16-small",
+            "pam-hbm for models whose tensors are bf16, with weights and exponential in bf16, too",
+            head_dim=128,
+            lanes=16,
+            kv_format=BF16,
+            exp=COMPACT_BF16_ACCURATE_NONPOSITIVE.replace(evaluation="pipelined"),
+            sources=_PAM_SOURCES | {"kv_format": _BF16_SOURCE, "output_format": _BF16_SOURCE},
             deviations=(_BUFFER,),
         ),
         _preset(

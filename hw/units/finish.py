@@ -49,11 +49,12 @@ class FinishUnit(wiring.Component):
 
     Numerics
     --------
-    r is 1 / l correctly rounded to fp32; the product is rounded to fp32, then to fp16; to nearest even, subnormals
-    kept, every NaN the canonical one. Bit for bit :func:`golden.partial.finish` with
+    r is 1 / l correctly rounded to fp32; the product is rounded to fp32, then to fp16 or bf16; to nearest even,
+    subnormals kept, every NaN the canonical one. Bit for bit :func:`golden.partial.finish` with
     :func:`golden.numerics.unit_numerics`. For l between 2^-126 and 2^126 (attention's own is at least 1) and a quotient
-    in fp16's range the result is within 0.5003 ulp of fp16 of the exact o / l: half an ulp from the last rounding, and
-    2^-22.9 of the value, or 0.0003 ulp, from the two before it (``tests/rtl/test_finish.py`` holds the RTL to it).
+    in fp16's range the result is within 0.5003 ulp of fp16, or 0.50004 ulp of bf16, of the exact o / l: half an ulp
+    from the last rounding, and 2^-22.9 of the value from the two before it (``tests/rtl/test_finish.py`` holds the RTL
+    to it).
 
     Parameters
     ----------

@@ -125,19 +125,22 @@ class ProcessingUnit(wiring.Component):
 
     Numerics
     --------
-    q, k, v, alpha and p are fp16, scores, m, l and o fp32. Products of two fp16 numbers are exact in fp32; every other
-    operation rounds once, to nearest even, subnormals kept, every NaN the canonical one. A beat is summed by a
-    pairwise tree, beats in order, slices (outside the unit) by a pairwise tree, tokens in order. The maximum is
-    ``new > old ? new : old``, NaN if either is. Operands of the exponential are rounded to fp32, then to fp16. Bit for
-    bit :func:`golden.attention.local_state` with :func:`golden.numerics.unit_numerics`, for any codes of q, k and v:
-    ``tests/hw/test_processing.py`` and ``tests/rtl/test_processing.py``, which also hold o / l within
-    ``2.5 * 2**-10 * max|v|`` of attention in float64.
+    q, k and v are of ``kv_format``, alpha, p and the operand of the exponential of its format, each fp16 or bf16;
+    scores, m, l and o are fp32. Products of two fp16 numbers are exact in fp32; every other operation rounds the exact
+    result once, to nearest even, subnormals kept, infinity beyond the range, every NaN the canonical one. A beat is
+    summed by a pairwise tree, beats in order, slices (outside the unit) by a pairwise tree, tokens in order. The
+    maximum is ``new > old ? new : old``, NaN if either is. Operands of the exponential are rounded to fp32, then to its
+    format. Bit for bit :func:`golden.attention.local_state` with :func:`golden.numerics.unit_numerics`, which states
+    the domain of bf16, for any codes of q, k and v: ``tests/hw/test_processing.py`` and
+    ``tests/rtl/test_processing.py``, which also hold o / l within ``5 * u * max|v|`` of attention in float64, where u
+    is 2**-11 for fp16 weights and 2**-8 for bf16 ones.
 
     Resources
     ---------
-    ``lanes`` fp16 multipliers, ``lanes`` fp32 x fp16 multipliers (o times alpha) and ``lanes`` fp32 adders; besides,
-    one fp32 multiplier (scale), one fp32 x fp16 multiplier and one adder (l), one comparator, one subtractor, one
-    rounder and one exponential unit. Buffers: q ``2 * head_dim`` bytes, o ``4 * head_dim``, scores
+    ``lanes`` multipliers of 16-bit numbers, ``lanes`` of fp32 and a weight (o times alpha) and ``lanes`` fp32 adders;
+    besides, one fp32 multiplier (scale), one of fp32 and a weight and one adder (l), one comparator, one subtractor,
+    one rounder and one exponential unit. With bf16 keys and fp16 weights the first kind multiplies 8 by 11 significant
+    bits, for q and p share it. Buffers: q ``2 * head_dim`` bytes, o ``4 * head_dim``, scores
     ``8 * tile_tokens``.
 
     Parameters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -44,7 +44,7 @@ class Lane(wiring.Component):
         The same one cycle later.
     left, right, product : In(32)
         Operands of the loading beat; ``left`` is unused by the lane that accumulates.
-    alpha : In(ArrayLayout(16, 2))
+    alpha : In(ArrayLayout(params.weight_format.bits, 2))
         Rescaling factors of the tiles in both slots.
     drain, drain_index : In(1), In
         Show a word of o on ``word``; no V beat may load meanwhile.
@@ -67,7 +67,7 @@ class Lane(wiring.Component):
                 "left": In(bits),
                 "right": In(bits),
                 "product": In(bits),
-                "alpha": In(data.ArrayLayout(params.kv_format.bits, 2)),
+                "alpha": In(data.ArrayLayout(params.weight_format.bits, 2)),
                 "drain": In(1),
                 "drain_index": In(range(params.beats)),
                 "result": Out(bits),
@@ -93,7 +93,7 @@ class Lane(wiring.Component):
             write.en.eq(self.run & run_beat.is_value),
         ]
 
-        m.submodules.rescaler = rescale = FloatMul(fmt, params.kv_format, fmt)
+        m.submodules.rescaler = rescale = FloatMul(fmt, params.weight_format, fmt)
         m.d.comb += [rescale.a.eq(read.data), rescale.b.eq(self.alpha[load_beat.slot])]
         carried = Mux(load_beat.token_first, rescale.o, read.data)
 
@@ -139,9 +139,9 @@ class LaneArray(wiring.Component):
         One beat of the query, its place, and its write strobe.
     accept, beat, kv : In
         A kv beat and what it is.
-    weight : In(16)
+    weight : In(params.factor_format.bits)
         Weight of the V token accepted in the cycle before.
-    alpha : In(ArrayLayout(16, 2))
+    alpha : In(ArrayLayout(params.weight_format.bits, 2))
         Rescaling factors of the tiles in both slots.
     sum_valid, sum, sum_beat : Out
         q.k of a token, unscaled, and its last beat.
@@ -161,8 +161,8 @@ class LaneArray(wiring.Component):
                 "accept": In(1),
                 "beat": In(beat_layout(params)),
                 "kv": In(vector_layout(params)),
-                "weight": In(params.kv_format.bits),
-                "alpha": In(data.ArrayLayout(params.kv_format.bits, 2)),
+                "weight": In(params.factor_format.bits),
+                "alpha": In(data.ArrayLayout(params.weight_format.bits, 2)),
                 "sum_valid": Out(1),
                 "sum": Out(params.state_format.bits),
                 "sum_beat": Out(beat_layout(params)),
@@ -249,14 +249,25 @@ class LaneArray(wiring.Component):
         ]
         products = []
         for number in range(params.lanes):
-            multiply = FloatMul(params.kv_format, params.kv_format, params.state_format)
+            multiply = FloatMul(params.kv_format, params.factor_format, params.state_format)
             m.submodules[f"multiplier_{number}"] = multiply
             m.d.comb += [
                 multiply.a.eq(operand[number]),
-                multiply.b.eq(Mux(beat.is_value, self.weight, read.data[number])),
+                multiply.b.eq(self._factor(beat.is_value, read.data[number])),
             ]
             products.append(multiply.o)
         return products
+
+    def _factor(self, is_value: Value, query: Value) -> Value:
+        """Choose between the weight and an element of q, both in ``factor_format``."""
+        params = self.params
+        factor = params.factor_format
+        if factor == params.kv_format:
+            return Mux(is_value, self.weight, query)
+        # bf16 is the upper half of fp32; and where no weight has bits, constants keep the multiplier small.
+        upper = Cat(Const(0, factor.bits - params.kv_format.bits), query)
+        unused = factor.significand_bits - params.weight_format.significand_bits
+        return Mux(is_value, Cat(Const(0, unused), self.weight[unused:]), upper)
 
     def _drain(self, m: Module, words: list[Value], drain: Signal, index: Signal, last: Value) -> None:
         """Send the words of o, one beat a cycle, from the cycle after the last of them was written."""

@@ -30,8 +30,9 @@ def tile_layout(params: ProcessingParams) -> data.StructLayout:
 class Exponentials(wiring.Component):
     """Issue the exponentials of each tile, one a cycle: alpha (not in the first tile), then the tokens in order.
 
-    ``exp(fp16(score - maximum))`` with one subtractor, one rounder and one exponential unit; alpha is
-    the exponential of ``maximum_before - maximum``. Results come out in the same order a fixed time later.
+    ``exp(score - maximum)``, the difference rounded to the format of the weights, with one subtractor, one rounder and
+    one exponential unit; alpha is the exponential of ``maximum_before - maximum``. Results come out in the same order a
+    fixed time later.
 
     Parameters
     ----------
@@ -50,7 +51,7 @@ class Exponentials(wiring.Component):
         Which score to read.
     score : In(32)
         That score, one cycle later.
-    valid, value : Out(1), Out(16)
+    valid, value : Out(1), Out(params.weight_format.bits)
         A result.
     is_alpha, tile_last, final : Out(1)
         What it is: a rescaling factor, the last of its tile, the last of its operation.
@@ -70,7 +71,7 @@ class Exponentials(wiring.Component):
                 "read_token": Out(token_shape(params)),
                 "score": In(bits),
                 "valid": Out(1),
-                "value": Out(params.kv_format.bits),
+                "value": Out(params.weight_format.bits),
                 "is_alpha": Out(1),
                 "tile_last": Out(1),
                 "final": Out(1),
@@ -127,10 +128,10 @@ class Exponentials(wiring.Component):
                 m.d.sync += valids[stage].eq(valids[stage - 1])
 
         m.submodules.subtractor = subtract = FloatAdd(fmt)
-        m.submodules.rounder = rounder = FloatRound(fmt, params.kv_format)
+        m.submodules.rounder = rounder = FloatRound(fmt, params.weight_format)
         m.submodules.exp = exp = ExpUnit(params.exp)
         difference = Signal(fmt.bits, reset_less=True)
-        operand = Signal(params.kv_format.bits, reset_less=True)
+        operand = Signal(params.weight_format.bits, reset_less=True)
         m.d.comb += [
             subtract.a.eq(Mux(tags[1].is_alpha, maximum_before, self.score)),
             subtract.b.eq(maximum ^ fmt.sign_mask),

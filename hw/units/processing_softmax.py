@@ -39,9 +39,9 @@ class OnlineSoftmax(wiring.Component):
         Factor of the scores; constant while an operation has scores to come.
     read_slot, read_token : In
         Which weight to read.
-    weight : Out(16)
+    weight : Out(params.factor_format.bits)
         That weight, one cycle later.
-    alpha : Out(ArrayLayout(16, 2))
+    alpha : Out(ArrayLayout(params.weight_format.bits, 2))
         Rescaling factor of the tile in each slot.
     weight_written : Out(1)
         One more weight can be read from the next cycle on.
@@ -55,7 +55,7 @@ class OnlineSoftmax(wiring.Component):
 
     def __init__(self, params: ProcessingParams) -> None:
         self.params = params
-        bits, weight_bits = params.state_format.bits, params.kv_format.bits
+        bits, weight_bits = params.state_format.bits, params.weight_format.bits
         super().__init__(
             {
                 "sum_valid": In(1),
@@ -64,7 +64,7 @@ class OnlineSoftmax(wiring.Component):
                 "scale": In(bits),
                 "read_slot": In(1),
                 "read_token": In(token_shape(params)),
-                "weight": Out(weight_bits),
+                "weight": Out(params.factor_format.bits),
                 "alpha": Out(data.ArrayLayout(weight_bits, 2)),
                 "weight_written": Out(1),
                 "tile_weight": Out(1),
@@ -127,8 +127,8 @@ class OnlineSoftmax(wiring.Component):
         weight_slot = Signal()
         weight_token = Signal(token_shape(params))
         fresh = Signal(init=1)
-        m.submodules.rescaler = rescale = FloatMul(fmt, params.kv_format, fmt)
-        m.submodules.widener = widen = FloatRound(params.kv_format, fmt)
+        m.submodules.rescaler = rescale = FloatMul(fmt, params.weight_format, fmt)
+        m.submodules.widener = widen = FloatRound(params.weight_format, fmt)
         m.submodules.adder = accumulate = FloatAdd(fmt)
         m.d.comb += [
             rescale.a.eq(self.l),
@@ -154,6 +154,8 @@ class OnlineSoftmax(wiring.Component):
         score_slot = Signal()
         read_slot = Signal()
         m.d.sync += [score_slot.eq(exponentials.read_slot), read_slot.eq(self.read_slot)]
+        # As the multipliers take it: where they want another format than the exponential's, the addend of l serves.
+        stored = value if params.factor_format == params.weight_format else widen.o
         scores, weights = [], []
         for number in range(2):
             slot = memory.Memory(shape=fmt.bits, depth=max(params.tile_tokens, 2), init=[])
@@ -164,7 +166,7 @@ class OnlineSoftmax(wiring.Component):
             m.d.comb += [
                 write.en.eq(weight_here | (score_valid & (score_beat.slot == number))),
                 write.addr.eq(Mux(weight_here, weight_token, score_token)),
-                write.data.eq(Mux(weight_here, value, score)),
+                write.data.eq(Mux(weight_here, stored, score)),
                 score_read.addr.eq(exponentials.read_token),
                 weight_read.addr.eq(self.read_token),
             ]

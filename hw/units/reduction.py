@@ -86,11 +86,12 @@ class ReductionUnit(wiring.Component):
 
     Numerics
     --------
-    m, l and o are fp32, w is fp16. Every product and every sum is IEEE 754 round to nearest even, subnormals kept,
-    every NaN the canonical one. The maximum is ``new > old ? new : old``, NaN if either is. The weight is the
-    exponential unit's result for the difference of the maxima, rounded to fp32, then to fp16. Bit for bit
-    :func:`golden.partial.merge_chain` with :func:`golden.numerics.unit_numerics` (``tests/rtl/test_reduction.py``).
-    Two states of equal infinite maxima give NaN. A state that is copied is copied bit for bit.
+    m, l and o are fp32, w is of the exponential's format. Every product and every sum is IEEE 754 round to nearest
+    even, subnormals kept, every NaN the canonical one. The maximum is ``new > old ? new : old``, NaN if either is. The
+    weight is the exponential unit's result for the difference of the maxima, rounded to fp32, then to that format. Bit
+    for bit :func:`golden.partial.merge_chain` with :func:`golden.numerics.unit_numerics`
+    (``tests/rtl/test_reduction.py``; ``tests/hw/test_exp_in_units.py`` for bf16). Two states of equal infinite maxima
+    give NaN. A state that is copied is copied bit for bit.
 
     Parameters
     ----------

@@ -9,7 +9,6 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
 
-from golden.formats import FP16
 from hw.float import FloatAdd, FloatRound
 from hw.timing.reduction_recurrence import weight_queue_depth
 from hw.units.exp import ExpUnit
@@ -26,7 +25,9 @@ def places(count: int) -> range:
 
 
 class ReductionExponentials(wiring.Component):
-    """Weights ``exp(fp16(small - large))``, in order, by ``num_exp`` exponential units in turn.
+    """Weights ``exp(small - large)``, in order, by ``num_exp`` exponential units in turn.
+
+    The difference is rounded to the units' format, ``params.weight_format``.
 
     A register each for the pair, the difference and the operand; then the units; then a queue. Whoever uses this
     starts no more than the queue's depth of weights that it has not taken, so the results are never held up.
@@ -40,8 +41,8 @@ class ReductionExponentials(wiring.Component):
     -------
     i : In(stream.Signature(StructLayout({"small": 32, "large": 32})))
         Pairs of maxima, fp32 codes.
-    o : Out(stream.Signature(16))
-        Weights, fp16 codes.
+    o : Out(stream.Signature(params.weight_format.bits))
+        Weights.
     """
 
     i: stream.Interface
@@ -51,7 +52,7 @@ class ReductionExponentials(wiring.Component):
         self.params = params
         bits = params.state_format.bits
         pair = data.StructLayout({"small": bits, "large": bits})
-        super().__init__({"i": In(stream.Signature(pair)), "o": Out(stream.Signature(FP16.bits))})
+        super().__init__({"i": In(stream.Signature(pair)), "o": Out(stream.Signature(params.weight_format.bits))})
 
     def elaborate(self, platform: object) -> Module:
         """Build the subtractor, the rounder, the exponential units and the queue."""
@@ -65,9 +66,9 @@ class ReductionExponentials(wiring.Component):
         issue_ready = Signal()
         pair = Signal(self.i.payload.shape())
         difference = Signal(fmt.bits)
-        operand = Signal(FP16.bits)
+        operand = Signal(params.weight_format.bits)
         m.submodules.subtract = subtract = FloatAdd(fmt)
-        m.submodules.round = rounder = FloatRound(fmt, FP16)
+        m.submodules.round = rounder = FloatRound(fmt, params.weight_format)
         m.d.comb += [
             subtract.a.eq(pair.small),
             subtract.b.eq(pair.large ^ fmt.sign_mask),
@@ -84,7 +85,7 @@ class ReductionExponentials(wiring.Component):
         with m.If(operand_ready):
             m.d.sync += [operand_valid.eq(difference_valid), operand.eq(rounder.o)]
 
-        m.submodules.weights = weights = SyncFIFO(width=FP16.bits, depth=weight_queue_depth(params))
+        m.submodules.weights = weights = SyncFIFO(width=params.weight_format.bits, depth=weight_queue_depth(params))
         issue_turn = Signal(places(params.num_exp))
         result_turn = Signal(places(params.num_exp))
         for number in range(params.num_exp):

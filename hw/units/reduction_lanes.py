@@ -8,7 +8,6 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from golden.formats import FP16
 from hw.float import FloatAdd, FloatMul
 from hw.layouts import body_layout
 from hw.units.reduction_weights import plan_layout
@@ -63,8 +62,9 @@ class ReductionLanes(wiring.Component):
         params = self.params
         fmt = params.state_format
         words = data.ArrayLayout(fmt.bits, params.lanes)
+        weight = params.weight_format
         control_layout = data.StructLayout(
-            {"index": range(params.beats), "copy": 1, "scale_sum": 1, "last": 1, "end": 1, "weight": FP16.bits}
+            {"index": range(params.beats), "copy": 1, "scale_sum": 1, "last": 1, "end": 1, "weight": weight.bits}
         )
 
         fetched_valid, fetched_ready = Signal(), Signal()
@@ -116,7 +116,7 @@ class ReductionLanes(wiring.Component):
                 m.d.sync += product_control.eq(fetched_control)
         total = Signal(words)
         for lane in range(params.lanes):
-            m.submodules[f"multiply_{lane}"] = multiply = FloatMul(fmt, FP16, fmt)
+            m.submodules[f"multiply_{lane}"] = multiply = FloatMul(fmt, weight, fmt)
             m.submodules[f"add_{lane}"] = add = FloatAdd(fmt)
             # Of a first partial the beat itself is the sum; then the scratch is not looked at.
             keep = fetched_control.scale_sum | fetched_control.copy

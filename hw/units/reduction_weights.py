@@ -9,7 +9,6 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
 
-from golden.formats import FP16
 from hw.float import FloatAdd, FloatMax, FloatMul
 from hw.layouts import head_layout
 from hw.timing.reduction_recurrence import PLAN_DEPTH, weight_queue_depth
@@ -27,8 +26,9 @@ def plan_layout(params: ReductionParams) -> data.StructLayout:
     ``source`` is the stream it comes from; ``copy`` says that it is the operation's first and replaces the sum;
     else ``weight`` scales the incoming beats, or the sum if ``scale_sum``; ``last`` sends the sum on.
     """
+    weight_bits = params.weight_format.bits
     return data.StructLayout(
-        {"source": places(params.num_sources), "copy": 1, "scale_sum": 1, "last": 1, "weight": FP16.bits}
+        {"source": places(params.num_sources), "copy": 1, "scale_sum": 1, "last": 1, "weight": weight_bits}
     )
 
 
@@ -190,7 +190,7 @@ class ReductionWeights(wiring.Component):
         pop = Signal()
         weighs = Signal()
         plan = Signal(layout)
-        m.submodules.multiply = multiply = FloatMul(fmt, FP16, fmt)
+        m.submodules.multiply = multiply = FloatMul(fmt, params.weight_format, fmt)
         m.submodules.add = add = FloatAdd(fmt)
         m.d.comb += [
             weighs.eq(~(entry.copy | entry.head.empty)),

@@ -204,5 +204,9 @@ def test_bad_formats():
         Numerics(dtype=FP32.dtype, slices=2, **fields)
     with pytest.raises(ValueError, match=r'^base must be "e" or "2", not \'10\'$'):
         Numerics(dtype=FP32.dtype, base="10", **fields)
-    with pytest.raises(ValueError, match=r"^exp_spec must be of format fp16, not 'bf16'$"):
+    with pytest.raises(ValueError, match=r"^exponential unit must be .* fp16 with kv_format fp16, not 'bf16'$"):
         unit_numerics(POLY6.replace(fmt=BF16))
+    with pytest.raises(ValueError, match=r"^kv_format must be fp16 or bf16, not 'fp32'$"):
+        unit_numerics(POLY6, kv_format=FP32)
+    with pytest.raises(TypeError, match=r"^kv_format must be a FloatFormat, not 'bf16'$"):
+        unit_numerics(POLY6, kv_format="bf16")

@@ -20,6 +20,7 @@ from tests.helpers.dram_checker import Command, DramChecker, check
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from golden.formats import FloatFormat
     from golden.partial import PartialState
     from hw.channel_run import ChannelRun
 
@@ -43,7 +44,7 @@ def make_channel_operation(
     counts = deal(tokens, params.parts) if isinstance(tokens, int) else np.array(tokens)
 
     def draw(*shape: int) -> np.ndarray:
-        return FP16.to_codes((spread * rng.standard_normal(shape)).astype(np.float16))
+        return params.processing.kv_format.to_codes(spread * rng.standard_normal(shape))
 
     simulated = counts[: groups * params.parts_per_group]
     return ChannelOperation(
@@ -89,7 +90,8 @@ def checked_run(
 def assert_states(run: ChannelRun, operations: Sequence[ChannelOperation], groups: int = 1) -> None:
     """Hold every state of the simulated groups bit for bit against the golden model."""
     for group in range(groups):
-        given = run.states(group, unit_numerics(run.params.processing.exp))
+        processing = run.params.processing
+        given = run.states(group, unit_numerics(processing.exp, kv_format=processing.kv_format))
         for number, (state, expected) in enumerate(zip(given, _expected(run.params, operations, group), strict=True)):
             where = f"group {group}, operation {number}"
             assert bool(state.empty) == bool(expected.empty), where
@@ -105,10 +107,11 @@ def _expected(params: ChannelParams, operations: Sequence[ChannelOperation], gro
         plan = kv_rows(params, len(operation.query), int(operation.attended_tokens.max()))
         keys, values = (operation.attended(vectors) for vectors in (operation.keys, operation.values))
         width = plan.beats * processing.lanes * processing.slices
-        numerics = unit_numerics(processing.exp, processing.lanes, plan.tile_tokens, processing.slices)
+        fmt = processing.kv_format
+        numerics = unit_numerics(processing.exp, processing.lanes, plan.tile_tokens, processing.slices, fmt)
 
-        def filled(codes: np.ndarray, width: int = width) -> np.ndarray:
-            return FP16.from_codes(np.pad(codes, [(0, 0)] * (codes.ndim - 1) + [(0, width - codes.shape[-1])]))
+        def filled(codes: np.ndarray, width: int = width, fmt: FloatFormat = fmt) -> np.ndarray:
+            return fmt.from_codes(np.pad(codes, [(0, 0)] * (codes.ndim - 1) + [(0, width - codes.shape[-1])]))
 
         parts = range(group * params.parts_per_group, (group + 1) * params.parts_per_group)
         states = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from golden.formats import FP16, FP32
+from golden.formats import FP32
 
 __all__ = ["decode", "exact_local_state", "exact_merge", "round_to"]
 
@@ -43,8 +43,10 @@ def _f32(value):
 
 
 def _exponential(spec, x):
-    code = FP16.to_codes(float(round_to(FP16, x)))
-    return decode(FP16, int(spec.evaluate_codes(code.reshape(1))[0]))
+    if x < -Fraction(spec.fmt.max_finite):
+        return Fraction(0)
+    code = spec.fmt.to_codes(float(round_to(spec.fmt, x)))
+    return decode(spec.fmt, int(spec.evaluate_codes(code.reshape(1))[0]))
 
 
 def _pairwise(level):

@@ -3,29 +3,37 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from golden.exp import POLY6
-from golden.formats import FP16, FP32
+from golden.formats import FORMATS, FP32
 from golden.numerics import unit_numerics
 from golden.partial import PartialState, finish
 from hw.layouts import output_layout
+from hw.params import FinishParams
 from hw.payloads import pack, pack_state, unpack
 from hw.timing.finish import cycles, interval_cycles, latency_cycles, predict
 from tests.helpers.floats import corner_codes
 from tests.helpers.partials import make_state, mixed_beats
 
 if TYPE_CHECKING:
-    from hw.params import FinishParams
+    from collections.abc import Mapping
+
     from tests.helpers.streams import StreamBench
 
-__all__ = ["accuracy", "back_to_back", "corners", "one_slow_stream", "random_run", "reset_anywhere", "zero_sums"]
+__all__ = ["accuracy", "back_to_back", "corners", "one_slow_stream", "params_of", "random_run", "reset_anywhere"]
+__all__ += ["zero_sums"]
 
 # No exponential takes part in finishing; which one the numerics name makes no difference.
 _NUMERICS = unit_numerics(POLY6)
 _STREAMS = ("head", "body", "output")
+
+
+def params_of(case: Mapping[str, Any]) -> FinishParams:
+    """Return the parameters of a test case, in which the output format stands by its name."""
+    return FinishParams(**case | {"output_format": FORMATS[case["output_format"]]})
 
 
 @dataclass(frozen=True)
@@ -71,8 +79,8 @@ class Workload:
         """Return the payloads of the output, by the golden model."""
         payloads = []
         for number, (state, beats) in enumerate(zip(self.states, self.output_beats, strict=True)):
-            finished = finish(state, _NUMERICS)
-            rows = FP16.to_codes(finished.output).reshape(-1, self.params.lanes)[:beats]
+            finished = finish(state, unit_numerics(POLY6, kv_format=self.params.output_format))
+            rows = self.params.output_format.to_codes(finished.output).reshape(-1, self.params.lanes)[:beats]
             payloads += [
                 pack(
                     output_layout(self.params),
@@ -169,12 +177,13 @@ async def reset_anywhere(bench: StreamBench, params: FinishParams, cuts: list[in
 
 
 async def accuracy(bench: StreamBench, params: FinishParams, operations: int) -> None:
-    """Hold the unit to its bound: within 0.5003 ulp of fp16 of the exact quotient, l over all magnitudes."""
+    """Hold the unit to its bound, half an ulp of the output and 2^-22.9 of the quotient, l over all magnitudes."""
+    fmt = params.output_format
     work = Workload.make(params, ["plain"] * operations, seed=5, beats=[params.beats] * operations)
     rng = np.random.default_rng(6)
     for number in range(operations):
         weight = np.float32(2.0 ** rng.uniform(-126, 126)) if number % 2 else np.float32(rng.uniform(1, 5000))
-        # Quotients from far below fp16's smallest subnormal to just below its largest number.
+        # Quotients from far below fp16's smallest subnormal to just below its largest number; to bf16 they are normal.
         quotients = rng.choice([-1.0, 1.0], params.head_dim) * 2.0 ** rng.uniform(-27, 15.9, params.head_dim)
         with np.errstate(over="ignore", under="ignore"):
             o = (quotients * np.float64(weight)).astype(np.float32)
@@ -182,8 +191,9 @@ async def accuracy(bench: StreamBench, params: FinishParams, operations: int) ->
         work.states[number] = PartialState(m=np.float32(0), l=weight, o=o)
     await run(bench, work)
     beats = [unpack(output_layout(params), item)["o"] for item in bench.items("output")]
-    found = FP16.from_codes(np.array(beats)).astype(np.float64).reshape(operations, params.head_dim)
+    found = fmt.from_codes(np.array(beats)).astype(np.float64).reshape(operations, params.head_dim)
     exact = np.array([state.o.astype(np.float64) / np.float64(state.l) for state in work.states])
-    ulp = np.exp2(np.maximum(np.floor(np.log2(np.abs(np.where(exact == 0, 1e-30, exact)))), -14) - 10)
+    exponent = np.floor(np.log2(np.abs(np.where(exact == 0, 1e-30, exact))))
+    ulp = np.exp2(np.maximum(exponent, 1 - fmt.bias) - fmt.significand_bits)
     assert np.abs(found - exact).max() > 0
-    assert (np.abs(found - exact) / ulp).max() <= 0.5003
+    assert (np.abs(found - exact) / ulp).max() <= 0.5 + 2.0 ** (fmt.significand_bits + 1 - 22.9)

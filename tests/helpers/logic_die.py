@@ -37,7 +37,7 @@ class GroupStates:
         """Return random states, one row of kinds an operation; see :func:`tests.helpers.partials.make_state`."""
         rng = np.random.default_rng(seed)
         state = params.channel.reduction
-        numerics = unit_numerics(state.exp, lanes=state.lanes)
+        numerics = unit_numerics(state.exp, lanes=state.lanes, kv_format=state.weight_format)
         return cls(
             params,
             [
@@ -72,14 +72,14 @@ class GroupStates:
     def expected(self) -> list[PartialState]:
         """Return the states of the root by the golden model of the same tree."""
         state = self.params.channel.reduction
-        numerics = unit_numerics(state.exp, lanes=state.lanes)
+        numerics = unit_numerics(state.exp, lanes=state.lanes, kv_format=state.weight_format)
         return [merge_tree(row, self.params.tree(), numerics) for row in self.states]
 
 
 def assert_root(run: LogicDieRun, expected: Sequence[PartialState]) -> None:
     """Hold every state of the root bit for bit against ``expected``, its id and that no fault was found with it."""
     state = run.params.channel.reduction
-    numerics = unit_numerics(state.exp, lanes=state.lanes)
+    numerics = unit_numerics(state.exp, lanes=state.lanes, kv_format=state.weight_format)
     heads = [
         pack_state(state, wanted, op_id=number % (1 << state.op_id_bits))[0] for number, wanted in enumerate(expected)
     ]

@@ -3,36 +3,40 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from golden.attention import local_state
-from golden.formats import FP16, FP32
+from golden.exp.catalogue import UNITS
+from golden.formats import BF16, FORMATS, FP32
 from golden.numerics import unit_numerics
 from hw.layouts import body_layout, command_layout, head_layout
+from hw.params import ProcessingParams
 from hw.timing.kv_order import kv_vectors
 from hw.timing.operation import OperationSizes
 from hw.timing.processing_prediction import predict
 from tests.helpers.floats import random_codes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from golden.partial import PartialState
-    from hw.params import ProcessingParams
     from tests.helpers.streams import StreamBench
 
 __all__ = [
+    "BF16_KINDS",
     "KINDS",
     "STREAMS",
     "Operation",
     "State",
     "check_cycles",
     "check_states",
+    "kinds_of",
     "make_operation",
     "mixed_sizes",
     "offer",
+    "params_of",
     "run",
     "sizes",
     "stimulus",
@@ -62,8 +66,9 @@ class Operation:
 
     def expected(self, params: ProcessingParams) -> PartialState:
         """State of shape (1,) by the bit-exact golden model."""
-        numerics = unit_numerics(params.exp, params.lanes, self.sizes.tile_tokens, params.slices)
-        q, k, v = (FP16.from_codes(codes) for codes in (self.q, self.k[: self.num_tokens], self.v[: self.num_tokens]))
+        fmt = params.kv_format
+        numerics = unit_numerics(params.exp, params.lanes, self.sizes.tile_tokens, params.slices, fmt)
+        q, k, v = (fmt.from_codes(codes) for codes in (self.q, self.k[: self.num_tokens], self.v[: self.num_tokens]))
         return local_state(q[None], k[:, None], v[:, None], float(self.scale), numerics)
 
 
@@ -93,9 +98,10 @@ def make_operation(
     kind: str,
     op_id: int = 0,
 ) -> Operation:
-    """Return an operation of these sizes; ``kind`` is one of :data:`KINDS`, a number the tokens of largest sizes."""
+    """Return an operation of these sizes, a number the tokens of largest ones; ``kind`` is one of :func:`kinds_of`."""
     if isinstance(sizes, int):
         sizes = OperationSizes.of(params, sizes)
+    fmt = params.kv_format
     n, head_dim = sizes.num_tokens, sizes.beats * params.lanes * params.slices
     scale = np.float32(head_dim**-0.5)
     q = rng.normal(size=head_dim) * 2
@@ -113,26 +119,30 @@ def make_operation(
             q, k, v = _scores(rng, head_dim, scores)
         case "rising":  # every tile rescales
             q, k, v = _scores(rng, head_dim, np.arange(n) * 0.75)
-        case "largest":  # q.k = 65504^2 * head_dim: 11,585 times what fp16 holds
-            q, k = np.full(head_dim, FP16.max_finite), np.full((n, head_dim), FP16.max_finite)
+        case "largest":  # q.k = 65504^2 * head_dim: 11,585 times what fp16 holds; infinite and NaN in bf16
+            q, k = np.full(head_dim, fmt.max_finite), np.full((n, head_dim), fmt.max_finite)
             k[rng.integers(0, 2, n) == 1] *= -1
         case "subnormal":
-            tiny = 2.0**-24
+            tiny = fmt.min_normal * 2.0**-fmt.significand_bits
             q = np.where(rng.integers(0, 2, q.shape) == 1, q * tiny * 100, q)
             k, v = np.round(k * 50) * tiny, np.round(v * 50) * tiny
         case "zero":
             q, k, v = np.zeros_like(q), -np.zeros_like(k), -np.zeros_like(v)
         case "any code":
-            q, k, v = (FP16.from_codes(random_codes(FP16, x.size, rng)).reshape(x.shape) for x in (q, k, v))
+            q, k, v = (fmt.from_codes(random_codes(fmt, x.size, rng)).reshape(x.shape) for x in (q, k, v))
+        case "ends of fp32":  # bf16 alone: products from below fp32's subnormals to its largest numbers, and beyond
+            high = rng.integers(2)
+            q, v = q * 2.0 ** (63 if high else -63), v * 2.0 ** rng.integers(-131, 120, v.shape)
+            k = k * 2.0 ** rng.choice([-63, 40, 58, 63] if high else [-87, -82, -64, 60], (n, 1))
         case "special":  # a few infinities and NaNs among ordinary numbers
             for array in (k, v):
                 places = rng.random(array.shape) < 0.3 / head_dim
                 array[places] = rng.choice([np.inf, -np.inf, np.nan], array.shape)[places]
         case _:
-            raise ValueError(f"kind must be one of {KINDS}, not {kind!r}")
-    codes = [FP16.to_codes(array) for array in (q, k, v)]
+            raise ValueError(f"kind must be one of {BF16_KINDS}, not {kind!r}")
+    codes = [fmt.to_codes(array) for array in (q, k, v)]
     dropped = (sizes.walk_tokens - n, head_dim)
-    noise = [random_codes(FP16, dropped[0] * head_dim, rng).reshape(dropped) for _ in range(2)]
+    noise = [random_codes(fmt, dropped[0] * head_dim, rng).reshape(dropped) for _ in range(2)]
     k, v = (np.concatenate(pair) for pair in zip(codes[1:], noise, strict=True))
     return Operation(op_id, codes[0], k, v, scale, sizes)
 
@@ -149,6 +159,18 @@ KINDS = (
     "any code",
     "special",
 )
+BF16_KINDS = (*KINDS, "ends of fp32")
+
+
+def kinds_of(params: ProcessingParams) -> tuple[str, ...]:
+    """Kinds of numbers that the format of q, k and v holds."""
+    return BF16_KINDS if params.kv_format == BF16 else KINDS
+
+
+def params_of(case: Mapping[str, Any]) -> ProcessingParams:
+    """Return the parameters of a test case, in which a format and an exponential unit stand by their names."""
+    named = {"kv_format": FORMATS, "exp": UNITS}
+    return ProcessingParams(**{key: named[key][value] if key in named else value for key, value in case.items()})
 
 
 def sizes(params: ProcessingParams) -> list[int]:

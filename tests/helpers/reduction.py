@@ -52,7 +52,7 @@ class Workload:
     ) -> Workload:
         """Return random states of the given kinds, one row an operation, with ids that agree; None is mixed beats."""
         rng = np.random.default_rng(seed)
-        numerics = unit_numerics(params.exp, lanes=params.lanes)
+        numerics = unit_numerics(params.exp, lanes=params.lanes, kv_format=params.weight_format)
         beats = mixed_beats(params, len(kinds), rng) if beats is None else beats
         states = [
             [make_state(count * params.lanes, numerics, rng, kind) for kind in row]
@@ -80,7 +80,7 @@ class Workload:
 
     def expected(self) -> dict[str, list[int]]:
         """Return the payloads of both output streams, by the golden model."""
-        numerics = unit_numerics(self.params.exp, lanes=self.params.lanes)
+        numerics = unit_numerics(self.params.exp, lanes=self.params.lanes, kv_format=self.params.weight_format)
         fault = self.faults.any(axis=1) | (self.op_ids != self.op_ids[:, :1]).any(axis=1)
         packed = [
             pack_state(self.params, merge_chain(row, numerics), op_id=int(ids[0]), fault=bool(bad))
@@ -185,7 +185,7 @@ async def unequal_bodies(bench: StreamBench, params: ReductionParams) -> None:
     """Bodies of unlike lengths spoil their own operation alone: ids, flags, m and l stay right, and all others too."""
     most = params.beats
     work = Workload.make(params, [["plain"] * params.num_sources] * 9, seed=9, beats=[2, most, most] * 3)
-    numerics = unit_numerics(params.exp, lanes=params.lanes)
+    numerics = unit_numerics(params.exp, lanes=params.lanes, kv_format=params.weight_format)
     rng = np.random.default_rng(10)
     spoilt = {1: 1, 4: most - 1, 7: most + 3}
     inputs, expected = work.inputs(), work.expected()

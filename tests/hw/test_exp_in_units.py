@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from golden.exp import POLY6
+from golden.exp.catalogue import UNITS
 from hw.params import ProcessingParams, ReductionParams
+from hw.presets import UNIT_PRESETS
 from hw.units.processing import ProcessingUnit
 from hw.units.reduction import ReductionUnit
 from tests.helpers.processing import KINDS, check_cycles, check_states, make_operation, offer, run, sizes, unpack
@@ -19,10 +21,10 @@ EXPS = {
     "one register": POLY6.replace(registers=1),
     "three registers": POLY6.replace(registers=3, domain="nonpositive"),
 }
-exps = pytest.mark.parametrize("exp", EXPS.values(), ids=EXPS)
+_REDUCTION_EXPS = EXPS | {"bf16": UNITS["compact-bf16"], "bf16 pipeline": UNIT_PRESETS["pam-hbm-bf16-small"].exp}
 
 
-@exps
+@pytest.mark.parametrize("exp", EXPS.values(), ids=EXPS)
 @pytest.mark.parametrize("tile_tokens", [1, 4])
 def test_processing_unit(exp, tile_tokens):
     params = ProcessingParams(head_dim=4, lanes=2, tile_tokens=tile_tokens, exp=exp)
@@ -43,7 +45,7 @@ def test_processing_unit(exp, tile_tokens):
     run_pysim(ProcessingUnit(params), scenario)
 
 
-@exps
+@pytest.mark.parametrize("exp", _REDUCTION_EXPS.values(), ids=_REDUCTION_EXPS)
 @pytest.mark.parametrize("stall", [0.0, 0.4])
 def test_reduction_unit(exp, stall):
     params = ReductionParams(head_dim=4, lanes=2, num_sources=3, exp=exp)

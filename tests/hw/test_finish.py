@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from golden.formats import FP8_E4M3, FP16, FP32
+from golden.formats import BF16, FP8_E4M3, FP16, FP32
 from hw.params import FinishParams, ReductionParams
 from hw.timing.finish import (
     cycles,
@@ -25,6 +25,7 @@ from tests.helpers.pysim import run_pysim
 _SIZES = {
     "two beats": FinishParams(head_dim=4, lanes=2, op_id_bits=3),
     "twenty beats": FinishParams(head_dim=40, lanes=2, op_id_bits=1),
+    "bf16": FinishParams(head_dim=4, lanes=2, op_id_bits=2, output_format=BF16),
 }
 
 

@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from golden.exp import POLY6, POLY6_SERIAL
-from golden.formats import BF16
+from golden.exp.catalogue import UNITS
+from golden.formats import BF16, FP8_E4M3, FP16, FP32
 from hw.params import FinishParams, ProcessingParams, ReductionParams, StateParams
 
 _BF16_EXP = POLY6.replace(fmt=BF16)
+_FIXED_EXP = next(spec for spec in UNITS.values() if spec.fmt.name == "q5.10" and spec.interval_cycles == 1)
 
 
 @pytest.mark.parametrize(
@@ -32,8 +34,19 @@ _BF16_EXP = POLY6.replace(fmt=BF16)
         (ProcessingParams, {"token_bits": 33}, ValueError, "token_bits must be from 1 to 32, not 33"),
         (ProcessingParams, {"slices": 3}, ValueError, "slices must be a power of two, not 3"),
         (ProcessingParams, {"slices": 32}, ValueError, "slices must be from 1 to 16, not 32"),
-        (ReductionParams, {"exp": _BF16_EXP}, ValueError, "exp must be of format fp16, not 'bf16'"),
-        (ProcessingParams, {"exp": _BF16_EXP}, ValueError, "exp must be of format fp16, not 'bf16'"),
+        (ReductionParams, {"exp": _FIXED_EXP}, ValueError, "exp must be of format fp16 or bf16, not 'q5.10'"),
+        (ProcessingParams, {"exp": _FIXED_EXP}, ValueError, "exp must be of format fp16 or bf16, not 'q5.10'"),
+        (
+            ProcessingParams,
+            {"exp": _BF16_EXP},
+            ValueError,
+            "exponential unit must be of format fp16 with kv_format fp16, not 'bf16'",
+        ),
+        (ProcessingParams, {"kv_format": "bf16"}, TypeError, "kv_format must be a FloatFormat, not 'bf16'"),
+        (ProcessingParams, {"kv_format": FP32}, ValueError, "kv_format must be fp16 or bf16, not 'fp32'"),
+        (ProcessingParams, {"kv_format": FP8_E4M3}, ValueError, "kv_format must be fp16 or bf16, not 'fp8_e4m3'"),
+        (FinishParams, {"output_format": 16}, TypeError, "output_format must be a FloatFormat, not 16"),
+        (FinishParams, {"output_format": FP32}, ValueError, "output_format must be fp16 or bf16, not 'fp32'"),
         (ProcessingParams, {"exp": 6}, TypeError, "exp must be an ExpSpec, not 6"),
         (
             ProcessingParams,
@@ -55,6 +68,16 @@ def test_sizes_that_follow() -> None:
     assert FinishParams(head_dim=80).beats == 5
     assert [ProcessingParams(slices=slices).slice_levels for slices in (1, 2, 4, 8, 16)] == [0, 1, 2, 3, 4]
     assert ProcessingParams(tile_tokens=16).score_buffer_bytes == 128  # 2 tiles x 16 scores x 4 B
+
+
+def test_formats_that_follow() -> None:
+    """A multiplier meets q and weights: where they are of two formats it takes fp32, which holds both."""
+    assert (FinishParams().output_format, ProcessingParams().factor_format) == (FP16, FP16)
+    mixed = ProcessingParams(kv_format=BF16)
+    assert (mixed.weight_format, mixed.factor_format) == (FP16, FP32)
+    brain = ProcessingParams(kv_format=BF16, exp=_BF16_EXP)
+    assert (brain.weight_format, brain.factor_format) == (BF16, BF16)
+    assert ReductionParams(exp=_BF16_EXP).weight_format == BF16
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from amaranth.lib.wiring import Component, connect, flipped
 
 from hw.layouts import head_layout
 from hw.params import ProcessingParams, ReductionParams
+from hw.presets import UNIT_PRESETS
 from hw.timing.kv_order import kv_order, kv_vectors
 from hw.timing.operation import OperationSizes
 from hw.timing.processing import cycles, drain_cycles, exposed_cycles, score_cycles, weight_cycles
@@ -18,9 +19,9 @@ from hw.timing.processing_prediction import predict
 from hw.timing.trace import StreamTrace
 from hw.units.processing import ProcessingUnit
 from tests.helpers.processing import (
-    KINDS,
     check_cycles,
     check_states,
+    kinds_of,
     make_operation,
     mixed_sizes,
     offer,
@@ -234,19 +235,32 @@ _SMALL = {
     "tiles of one": ProcessingParams(head_dim=4, lanes=2, tile_tokens=1),
     "two slices": ProcessingParams(head_dim=6, lanes=2, tile_tokens=3, slices=2),
 }
+_BF16 = {
+    preset: UNIT_PRESETS[preset].processing.replace(head_dim=4, lanes=2, tile_tokens=3)
+    for preset in ("pam-hbm-bf16", "pam-hbm-bf16-small")
+}
 _STALLS = {"free": (0.0, 0.0), "both ends": (0.3, 0.5), "outputs": (0.0, 0.96)}
 
 
 @pytest.mark.parametrize("size", _SMALL)
 @pytest.mark.parametrize("stalls", _STALLS)
 def test_small_units_are_right_in_bits_and_cycles(size, stalls):
-    params = _SMALL[size]
-    idle, pause = _STALLS[stalls]
+    _run_all_kinds(_SMALL[size], *_STALLS[stalls], mixed=16)
+
+
+@pytest.mark.parametrize("preset", _BF16)
+def test_bf16_units_are_right_in_bits_and_cycles(preset):
+    """Once under stalls: no handshake depends on a format."""
+    _run_all_kinds(_BF16[preset], 0.1, 0.2, mixed=6)
+
+
+def _run_all_kinds(params, idle, pause, *, mixed):
     rng = np.random.default_rng(7)
     mask = (1 << params.op_id_bits) - 1
+    kinds = kinds_of(params)
     operations = [
-        make_operation(params, rng, each, KINDS[number % len(KINDS)], op_id=number & mask)
-        for number, each in enumerate([*sizes(params), *mixed_sizes(params, rng, 16)])
+        make_operation(params, rng, each, kinds[number % len(kinds)], op_id=number & mask)
+        for number, each in enumerate([*sizes(params), *mixed_sizes(params, rng, mixed)])
     ]
 
     async def scenario(bench):
@@ -255,6 +269,6 @@ def test_small_units_are_right_in_bits_and_cycles(size, stalls):
         offer(bench, params, operations, idle=idle)
         await run(bench, params, operations)
         check_states(params, operations, unpack(params, bench.items("head"), bench.items("body")))
-        check_cycles(params, operations, bench, stalled=stalls != "free")
+        check_cycles(params, operations, bench, stalled=idle + pause > 0)
 
     run_pysim(processing(params), scenario)

@@ -8,18 +8,18 @@ import cocotb
 import numpy as np
 
 from golden.attention import attention_reference
-from golden.formats import FP16, FP32
-from hw.params import ProcessingParams
+from golden.formats import FP32
 from hw.timing.operation import OperationSizes
 from hw.timing.processing import OperationCycles, cycles
 from tests.helpers.cocotb_bench import CocotbBench
 from tests.helpers.processing import (
-    KINDS,
     check_cycles,
     check_states,
+    kinds_of,
     make_operation,
     mixed_sizes,
     offer,
+    params_of,
     run,
     sizes,
     unpack,
@@ -29,12 +29,14 @@ from tests.helpers.rtl import case
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from hw.params import ProcessingParams
+
 _INPUTS = ("command", "query", "kv")
 _OUTPUTS = ("head", "body")
 
 
 def _params() -> ProcessingParams:
-    return ProcessingParams(**case())
+    return params_of(case())
 
 
 def _operations(
@@ -81,7 +83,7 @@ async def every_size_back_to_back(dut: Any) -> None:
 
 @cocotb.test()
 async def the_answer_is_attention(dut: Any) -> None:
-    """Hold o / l against attention in float64: the error of fp16 weights and nothing more."""
+    """Hold o / l against attention in float64: the error of 16-bit weights and nothing more."""
     params = _params()
     bench = await CocotbBench.start(dut)
     operations = _operations(params, [1, 2, 7, 50], ("normal", "one far above", "equal", "eighty"), seed=2)
@@ -89,13 +91,14 @@ async def the_answer_is_attention(dut: Any) -> None:
     await run(bench, params, operations)
     states = unpack(params, bench.items("head"), bench.items("body"))
     for op, state in zip(operations, states, strict=True):
-        q, k, v = (FP16.from_codes(codes).astype(np.float64) for codes in (op.q, op.k, op.v))
+        q, k, v = (params.kv_format.from_codes(codes).astype(np.float64) for codes in (op.q, op.k, op.v))
         exact = attention_reference(q[None], k[:, None], v[:, None], float(op.scale))[0]
         assert state.o is not None
         o, l = FP32.from_codes(state.o).astype(np.float64), float(FP32.from_codes(state.l))
-        # A weight has a relative error of 2^-11 from its own rounding, 2^-11 |x| from that of its operand, and
-        # |x| e^x is at most 1/e; the polynomial adds less than another 2^-11.
-        assert np.abs(o / l - exact).max() <= 2.5 * 2.0**-10 * np.abs(v).max()
+        # u is half an ulp of 1, 2^-11 in fp16. A weight has a relative error of u from its own rounding and u |x| from
+        # that of its operand, and |x| e^x is at most 1/e; the polynomial adds less than another u.
+        u = 2.0 ** -(params.weight_format.significand_bits + 1)
+        assert np.abs(o / l - exact).max() <= 5 * u * np.abs(v).max()
 
 
 @cocotb.test()
@@ -106,7 +109,8 @@ async def every_kind_of_numbers(dut: Any) -> None:
     tile = params.tile_tokens
     for seed, n in enumerate((1, tile + 2, 3 * tile)):
         await bench.reset()
-        operations = _operations(params, [n] * len(KINDS), KINDS, seed=seed)
+        kinds = kinds_of(params)
+        operations = _operations(params, [n] * len(kinds), kinds, seed=seed)
         offer(bench, params, operations)
         await _check(bench, params, operations, stalled=False)
 
@@ -118,7 +122,7 @@ async def mixed_operations_under_stalls(dut: Any, idle: float, pause: float) -> 
     params = _params()
     bench = await CocotbBench.start(dut)
     counts = [1, 0, 0, params.tile_tokens, 2, 1, 1, 0, 2 * params.tile_tokens + 1, 1, 3]
-    operations = _operations(params, counts, KINDS, seed=3)
+    operations = _operations(params, counts, kinds_of(params), seed=3)
     for name in _OUTPUTS:
         bench.stall(name, pause)
     offer(bench, params, operations, idle=idle)
@@ -132,7 +136,7 @@ async def operations_of_every_run_time_size(dut: Any, idle: float, pause: float)
     params = _params()
     bench = await CocotbBench.start(dut)
     counts = mixed_sizes(params, np.random.default_rng(int(100 * pause)), 60)
-    operations = _operations(params, counts, KINDS, seed=8)
+    operations = _operations(params, counts, kinds_of(params), seed=8)
     for name in _OUTPUTS:
         bench.stall(name, pause)
     offer(bench, params, operations, idle=idle)

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import cocotb
 import numpy as np
 
-from hw.params import ProcessingParams
 from hw.timing.operation import OperationSizes
 from tests.helpers.cocotb_bench import CocotbBench
 from tests.helpers.permissions import Counters, check_permissions, kv_plan
-from tests.helpers.processing import KINDS, Operation, check_states, make_operation, mixed_sizes, stimulus, unpack
+from tests.helpers.processing import (
+    KINDS,
+    Operation,
+    check_states,
+    make_operation,
+    mixed_sizes,
+    params_of,
+    stimulus,
+    unpack,
+)
 from tests.helpers.rtl import case
+
+if TYPE_CHECKING:
+    from hw.params import ProcessingParams
 
 
 def _operations(params: ProcessingParams, number: int, seed: int) -> list[Operation]:
@@ -56,7 +67,7 @@ async def _finish(bench: CocotbBench, watched: _Watched, operations: list[Operat
 @cocotb.test()
 @cocotb.parametrize(idle=[0.0, 0.6], pause=[0.0, 0.5, 0.95])
 async def permissions_say_exactly_what_is_taken(dut: Any, idle: float, pause: float) -> None:
-    params = ProcessingParams(**case())
+    params = params_of(case())
     bench = await CocotbBench.start(dut)
     watched = _Watched(dut)
     operations = _operations(params, 40, seed=1)
@@ -73,7 +84,7 @@ async def permissions_say_exactly_what_is_taken(dut: Any, idle: float, pause: fl
 @cocotb.parametrize(delay=[1, 7, 24], gap=[2, 3, 9], pause=[0.0, 0.9])
 async def a_sender_that_cannot_stop_a_beat_is_never_refused(dut: Any, delay: int, gap: int, pause: float) -> None:
     """Issue a beat when the counters allow it; it arrives ``delay`` cycles later, 2 to ``gap`` cycles apart."""
-    params = ProcessingParams(**case())
+    params = params_of(case())
     bench = await CocotbBench.start(dut)
     rng = np.random.default_rng(100 * delay + gap)
     watched = _Watched(dut)
@@ -105,7 +116,7 @@ async def a_sender_that_cannot_stop_a_beat_is_never_refused(dut: Any, delay: int
 
 @cocotb.test()
 async def counters_start_anew_at_reset(dut: Any) -> None:
-    params = ProcessingParams(**case())
+    params = params_of(case())
     bench = await CocotbBench.start(dut)
     before, after = _operations(params, 9, seed=3), _operations(params, 7, seed=4)
     # A walk without a token that counts is among them, whatever the seed.

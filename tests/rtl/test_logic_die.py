@@ -100,7 +100,7 @@ def test_a_million_tokens_of_equal_scores_lose_nothing(tokens: int) -> None:
     """Dealt to 16 groups and merged: l is the count exactly, and o / l is the values' mean, here their only value."""
     counts = (tokens + GROUPS - 1 - np.arange(GROUPS)) // GROUPS
     unit = DIE.channel.processing
-    numerics = unit_numerics(unit.exp, unit.lanes, unit.tile_tokens, unit.slices)
+    numerics = unit_numerics(unit.exp, unit.lanes, unit.tile_tokens, unit.slices, unit.kv_format)
     head_dim = 2 * unit.lanes * unit.slices
     values = np.float16([1, -2, 0.5, 0.25] * (head_dim // 4))
     made: dict[int, PartialState] = {}

@@ -48,8 +48,10 @@ class _Binary(wiring.Component):
         (lambda: FloatMul(FP16, FP16, FP32), (FP16, FP16), np.multiply),
         (lambda: FloatMul(FP32, FP16, FP32), (FP32, FP16), np.multiply),
         (lambda: FloatMul(FP32, FP32, FP32), (FP32, FP32), np.multiply),
+        (lambda: FloatMul(BF16, BF16, FP32), (BF16, BF16), np.multiply),
+        (lambda: FloatMul(BF16, FP32, FP32), (BF16, FP32), np.multiply),
     ],
-    ids=["add", "mul-16-16", "mul-32-16", "mul-32-32"],
+    ids=["add", "mul-16-16", "mul-32-16", "mul-32-32", "mul-b16-b16", "mul-b16-32"],
 )
 def test_functions_equal_ieee_754_and_the_gates(make, formats, operation):
     """Specials of both formats in all pairs, and random codes; NumPy is the third opinion."""

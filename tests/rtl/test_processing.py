@@ -11,12 +11,11 @@ import pytest
 
 from hw.cosim import run_streams
 from hw.native_arithmetic import NATIVE
-from hw.params import ProcessingParams
 from hw.timing.operation import OperationSizes
 from hw.timing.processing import cycles
 from hw.timing.processing_prediction import predict
 from hw.units.processing import ProcessingUnit
-from tests.helpers.processing import check_states, make_operation, stimulus, unpack
+from tests.helpers.processing import check_states, make_operation, params_of, stimulus, unpack
 from tests.helpers.processing_group import ProcessingGroup
 from tests.helpers.rtl import run_cocotb, verilog_of
 
@@ -24,6 +23,7 @@ _DESIGNS = {
     "d128": {"head_dim": 128, "lanes": 16, "tile_tokens": 16},
     "d40": {"head_dim": 40, "lanes": 8, "tile_tokens": 5},
     "d16": {"head_dim": 16, "lanes": 4, "tile_tokens": 8, "op_id_bits": 3},
+    "bf16": {"head_dim": 12, "lanes": 4, "tile_tokens": 4, "kv_format": "bf16"},
     "four slices": {"head_dim": 12, "lanes": 4, "tile_tokens": 4, "slices": 4},
 }
 _TOP = "nearkv_processing"
@@ -42,7 +42,7 @@ def test_permissions(name):
 
 def _run(name, module):
     case = _DESIGNS[name]
-    params = ProcessingParams(**case)
+    params = params_of(case)
     unit = ProcessingUnit if params.slices == 1 else ProcessingGroup
     platform = None if name == "d128" else NATIVE
     run_cocotb(unit, params, module=module, expected=25, case=case, name=_TOP, platform=platform)
@@ -50,7 +50,7 @@ def _run(name, module):
 
 def test_one_unit_runs_operations_of_every_head_dim_and_tile():
     """Head dimensions 16 to 128 and tiles of 1, 3 and 16 one after the other through the native harness."""
-    params = ProcessingParams(**_DESIGNS["d128"])
+    params = params_of(_DESIGNS["d128"])
     rng = np.random.default_rng(12)
     sizes = [
         OperationSizes.of(params, n, walk_tokens=n + dropped, beats=head_dim // 16, tile_tokens=tile_tokens)
@@ -71,7 +71,7 @@ def test_one_unit_runs_operations_of_every_head_dim_and_tile():
 
 def test_thousands_of_tokens_at_head_dim_128():
     """Full speed through the native harness: one long operation between two short ones, none stalled."""
-    params = ProcessingParams(**_DESIGNS["d128"])
+    params = params_of(_DESIGNS["d128"])
     rng = np.random.default_rng(11)
     counts = [5, 4003, 48]
     operations = [make_operation(params, rng, n, "normal", op_id=n & 255) for n in counts]
