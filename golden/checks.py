@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["require_int"]
+__all__ = ["require_int", "require_type"]
 
 
 def require_int(name: str, value: object, low: int, high: int | None = None) -> None:
@@ -20,3 +20,9 @@ def require_int(name: str, value: object, low: int, high: int | None = None) -> 
     if value < low or (high is not None and value > high):
         span = f"at least {low}" if high is None else f"from {low} to {high}"
         raise ValueError(f"{name} must be {span}, not {value!r}")
+
+
+def require_type(name: str, value: object, kind: type) -> None:
+    """Raise TypeError unless ``value`` is a ``kind``."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} must be a {kind.__name__}, not {value!r}")

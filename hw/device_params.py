@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
-from golden.checks import require_int
-
-if TYPE_CHECKING:
-    from hw.memory.organisation import Organisation
-    from hw.memory.timing import DramTiming
-    from hw.params import ProcessingParams, ReductionParams
+from golden.checks import require_int, require_type
+from hw.memory.organisation import Organisation
+from hw.memory.timing import DramTiming
+from hw.params import ProcessingParams, ReductionParams
 
 __all__ = ["ChannelBenchParams", "ChannelParams", "Mapping"]
 
@@ -54,8 +52,8 @@ class ChannelParams:
     Raises
     ------
     TypeError, ValueError
-        If the units do not fit the memory: a column that is no beat, logic that cannot take the banks' columns, slices
-        that are not the banks of a group, tiles that do not hold a row's tokens.
+        If a field is of another type, or the units do not fit the memory: a column that is no beat, logic that cannot
+        take the banks' columns, slices that are not the banks of a group, tiles that do not hold a row's tokens.
     """
 
     organisation: Organisation
@@ -68,6 +66,17 @@ class ChannelParams:
     cap_burst_columns: int = 32
 
     def __post_init__(self) -> None:
+        for name, kind in (
+            ("organisation", Organisation),
+            ("timing", DramTiming),
+            ("mapping", Mapping),
+            ("processing", ProcessingParams),
+            ("reduction", ReductionParams),
+            ("logic_ratio", Fraction),
+        ):
+            require_type(name, getattr(self, name), kind)
+        if self.column_period is not None:
+            require_type("column_period", self.column_period, Fraction)
         column_bytes = self.organisation.column_bytes
         beat_bytes = self.processing.lanes * self.processing.kv_format.bytes
         if beat_bytes != column_bytes:
@@ -153,7 +162,7 @@ class ChannelBenchParams:
     Raises
     ------
     TypeError, ValueError
-        If a count is out of range.
+        If ``channel`` is no ChannelParams, or a count is out of range.
     """
 
     channel: ChannelParams
@@ -161,5 +170,6 @@ class ChannelBenchParams:
     rows: int = 64
 
     def __post_init__(self) -> None:
+        require_type("channel", self.channel, ChannelParams)
         require_int("groups", self.groups, 1, self.channel.groups)
         require_int("rows", self.rows, 1, self.channel.organisation.rows)

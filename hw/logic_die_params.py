@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, Any, Self
 
-from golden.checks import require_int
+from golden.checks import require_int, require_type
+from hw.device_params import ChannelParams
 
 if TYPE_CHECKING:
     from golden.partial import Tree
-    from hw.device_params import ChannelParams
     from hw.params import ReductionParams
 
 __all__ = ["LogicDieParams"]
@@ -43,6 +43,8 @@ class LogicDieParams:
     die_states: int = 1
 
     def __post_init__(self) -> None:
+        require_type("channel", self.channel, ChannelParams)
+        require_type("fan_ins", self.fan_ins, tuple)
         for fan_in in self.fan_ins:
             require_int("fan_ins", fan_in, 2)
         if prod(self.fan_ins) != self.channel.groups:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["UNITS", "VerilogPort", "VerilogUnit", "convert", "convert_once", "generate", "write"]
 
 UNITS = {
-    "exp": ("hw.units.exp", "ExpUnit", "exponential of one fp16 operand a cycle"),
+    "exp": ("hw.units.exp", "ExpUnit", "exponential of one 16-bit operand a cycle"),
     "processing": ("hw.units.processing", "ProcessingUnit", "attention of one query head over the tokens of one bank"),
     "reduction": ("hw.units.reduction", "ReductionUnit", "merge of partial states from several sources"),
     "finish": ("hw.units.finish", "FinishUnit", "division by the running sum at the root of the merge"),

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from golden.checks import require_type
+from hw.device_params import ChannelParams
 from hw.devices.layouts import append_layout
-
-if TYPE_CHECKING:
-    from hw.device_params import ChannelParams
 
 __all__ = ["AppendWalk"]
 
@@ -55,6 +52,7 @@ class AppendWalk(wiring.Component):
     written: Signal
 
     def __init__(self, params: ChannelParams) -> None:
+        require_type("params", params, ChannelParams)
         self.params = params
         organisation = params.organisation
         super().__init__(

@@ -8,7 +8,8 @@ from amaranth.hdl import Cat, Module
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.device_params import Mapping
+from golden.checks import require_type
+from hw.device_params import ChannelParams, Mapping
 from hw.devices.clock_crossing import FromLogic, ToLogic
 from hw.devices.layouts import bus_command_layout, bus_query_layout, permission_layout
 from hw.devices.modules import adder_module, stage_module, unit_module
@@ -17,8 +18,6 @@ from hw.layouts import body_layout, command_layout, head_layout, vector_layout
 
 if TYPE_CHECKING:
     from amaranth.hdl import Signal
-
-    from hw.device_params import ChannelParams
 
 __all__ = ["BankGroup", "column_layout"]
 
@@ -74,6 +73,7 @@ class BankGroup(wiring.Component):
     """
 
     def __init__(self, params: ChannelParams) -> None:
+        require_type("params", params, ChannelParams)
         self.params = params
         banks = params.organisation.banks
         state = params.reduction

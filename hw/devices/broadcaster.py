@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from golden.checks import require_type
+from hw.device_params import ChannelParams
 from hw.devices.layouts import operation_layout, rows_layout
 from hw.devices.spacing import Spacing
 from hw.layouts import vector_layout
-
-if TYPE_CHECKING:
-    from hw.device_params import ChannelParams
 
 __all__ = ["Broadcaster"]
 
@@ -65,6 +62,7 @@ class Broadcaster(wiring.Component):
     query_free: Signal
 
     def __init__(self, params: ChannelParams) -> None:
+        require_type("params", params, ChannelParams)
         self.params = params
         super().__init__(
             {

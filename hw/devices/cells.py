@@ -6,6 +6,8 @@ from amaranth.hdl import ClockSignal, Instance, Module
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
+from golden.checks import require_int
+
 __all__ = ["Cells", "with_cells"]
 
 _LARGEST_MEMORY_BITS = 1 << 18  # Amaranth writes the initial value of every bit of a memory into the text
@@ -53,6 +55,8 @@ class Cells(wiring.Component):
     simulation_only = True
 
     def __init__(self, width: int, depth: int) -> None:
+        require_int("width", width, 1)
+        require_int("depth", depth, 1)
         self.width, self.depth = width, depth
         super().__init__(
             {

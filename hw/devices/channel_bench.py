@@ -8,6 +8,8 @@ from amaranth.hdl import Cat, ClockDomain, ClockSignal, DomainRenamer, Module, R
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from golden.checks import require_type
+from hw.device_params import ChannelBenchParams, ChannelParams
 from hw.devices.bank_group import BankGroup
 from hw.devices.clock_enable import ClockEnable
 from hw.devices.commands import column_command_layout, row_command_layout
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
 
     from amaranth.hdl import Value
 
-    from hw.device_params import ChannelBenchParams, ChannelParams
 
 __all__ = ["BENCH_TOP", "ChannelBench", "bench_modules", "setup_layout"]
 
@@ -66,6 +67,7 @@ class ChannelBench(wiring.Component):
     simulation_only = True
 
     def __init__(self, bench: ChannelBenchParams) -> None:
+        require_type("bench", bench, ChannelBenchParams)
         params = bench.channel
         self.params = params
         self.groups = groups = bench.groups

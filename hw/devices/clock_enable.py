@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from fractions import Fraction
 
 from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
 
-if TYPE_CHECKING:
-    from fractions import Fraction
+from golden.checks import require_type
 
 __all__ = ["ClockEnable"]
 
@@ -29,13 +28,14 @@ class ClockEnable(wiring.Component):
 
     Raises
     ------
-    ValueError
-        If the ratio is out of range.
+    TypeError, ValueError
+        If the ratio is no Fraction or out of range.
     """
 
     enable: Signal
 
     def __init__(self, ratio: Fraction) -> None:
+        require_type("ratio", ratio, Fraction)
         if not 0 < ratio <= 1:
             raise ValueError(f"ratio must be above 0 and at most 1, not {ratio}")
         self.ratio = ratio

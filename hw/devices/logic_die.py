@@ -8,17 +8,18 @@ from amaranth.hdl import Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from golden.checks import require_type
 from hw.devices.clock_crossing import FromLogic
 from hw.devices.clock_enable import ClockEnable
 from hw.devices.modules import merge_module
 from hw.devices.placed import Placed, UnitModule
 from hw.devices.state_link import StateLink
 from hw.layouts import body_layout, head_layout
+from hw.logic_die_params import LogicDieParams
 
 if TYPE_CHECKING:
     from amaranth.hdl import Signal
 
-    from hw.logic_die_params import LogicDieParams
 
 __all__ = ["LOGIC_DIE_TOP", "LogicDie", "LogicDieBench", "logic_die_modules"]
 
@@ -86,6 +87,7 @@ class LogicDie(wiring.Component):
     body_o: stream.Interface
 
     def __init__(self, params: LogicDieParams) -> None:
+        require_type("params", params, LogicDieParams)
         self.params = params
         super().__init__({"enable": In(1), **_streams(params)})
 
@@ -141,6 +143,7 @@ class LogicDieBench(wiring.Component):
     simulation_only = True
 
     def __init__(self, params: LogicDieParams) -> None:
+        require_type("params", params, LogicDieParams)
         self.params = params
         super().__init__(_streams(params))
 

@@ -8,6 +8,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from golden.checks import require_type
 from hw.devices.cells import Cells
 from hw.devices.commands import column_command_layout, row_command_layout, strobe_signature
 from hw.devices.memory_rules import RuleWatch
@@ -119,8 +120,7 @@ class MemoryModel(wiring.Component):
     violated: Signal
 
     def __init__(self, params: MemoryModelParams) -> None:
-        if not isinstance(params, MemoryModelParams):
-            raise TypeError(f"params must be a MemoryModelParams, not {params!r}")
+        require_type("params", params, MemoryModelParams)
         self.params = params
         organisation = params.organisation
         column = strobe_signature(organisation.column_bits)

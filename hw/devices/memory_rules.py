@@ -11,11 +11,12 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from golden.checks import require_type
 from hw.devices.commands import ColumnKind, RowKind, Scope, column_command_layout, row_command_layout, strobe_signature
+from hw.memory.model_params import MemoryModelParams
 from hw.memory.rules import COLUMN_COMMANDS, ROW_COMMANDS, command_name, rule_names, timing_rules
 
 if TYPE_CHECKING:
-    from hw.memory.model_params import MemoryModelParams
     from hw.memory.rules import Rule
 
 __all__ = ["CommandDecoder", "RuleWatch"]
@@ -182,6 +183,7 @@ class RuleWatch(wiring.Component):
     simulation_only = True
 
     def __init__(self, params: MemoryModelParams) -> None:
+        require_type("params", params, MemoryModelParams)
         self.params = params
         organisation = params.organisation
         super().__init__(

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from fractions import Fraction
 
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from golden.checks import require_int
-
-if TYPE_CHECKING:
-    from fractions import Fraction
+from golden.checks import require_int, require_type
 
 __all__ = ["PowerCap"]
 
@@ -40,13 +37,14 @@ class PowerCap(wiring.Component):
     Raises
     ------
     TypeError, ValueError
-        If a parameter is out of range.
+        If a parameter is of another type or out of range.
     """
 
     take: Signal
     ready: Signal
 
     def __init__(self, period: Fraction, burst_columns: int) -> None:
+        require_type("period", period, Fraction)
         if period < 1:
             raise ValueError(f"period must be at least 1 cycle, not {period}")
         require_int("burst_columns", burst_columns, 2)

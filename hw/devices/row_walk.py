@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out
 
+from golden.checks import require_type
+from hw.device_params import ChannelParams
 from hw.devices.layouts import append_layout, place_layout, rows_layout
-
-if TYPE_CHECKING:
-    from hw.device_params import ChannelParams
 
 __all__ = ["RowWalk"]
 
@@ -82,6 +79,7 @@ class RowWalk(wiring.Component):
     closed: Signal
 
     def __init__(self, params: ChannelParams) -> None:
+        require_type("params", params, ChannelParams)
         self.params = params
         organisation = params.organisation
         super().__init__(

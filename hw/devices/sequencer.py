@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from golden.checks import require_int, require_type
+from hw.device_params import ChannelParams
 from hw.devices.append_walk import AppendWalk
 from hw.devices.broadcaster import Broadcaster
 from hw.devices.commands import (
@@ -24,9 +26,6 @@ from hw.devices.refresh import RefreshTimer
 from hw.devices.row_walk import RowWalk
 from hw.devices.spacing import Spacing
 from hw.layouts import vector_layout
-
-if TYPE_CHECKING:
-    from hw.device_params import ChannelParams
 
 __all__ = ["ChannelSequencer"]
 
@@ -111,6 +110,8 @@ class ChannelSequencer(wiring.Component):
     """
 
     def __init__(self, params: ChannelParams, *, parts: int) -> None:
+        require_type("params", params, ChannelParams)
+        require_int("parts", parts, 1, params.parts)
         self.params = params
         self.parts = parts
         super().__init__(

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
 
+from golden.checks import require_type
 from hw.devices.spacing import Spacing
 from hw.layouts import body_layout, head_layout
-
-if TYPE_CHECKING:
-    from hw.logic_die_params import LogicDieParams
+from hw.logic_die_params import LogicDieParams
 
 __all__ = ["HEAD_DEPTH", "StateLink"]
 
@@ -72,6 +69,7 @@ class StateLink(wiring.Component):
     """
 
     def __init__(self, params: LogicDieParams) -> None:
+        require_type("params", params, LogicDieParams)
         self.params = params
         groups = params.link_groups
         heads = stream.Signature(head_layout(params.channel.reduction))
