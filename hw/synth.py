@@ -20,7 +20,7 @@ import sys
 import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hw.abc_scripts import SCRIPTS
 from hw.builds import build_root, digest, replace_text
@@ -29,7 +29,19 @@ from hw.netlist import Netlist, NetlistError
 from hw.static_timing import analyse
 from hw.toolchain import ToolError
 
-__all__ = ["Synthesis", "SynthesisError", "kept_file", "mapped_netlist", "measure", "synthesise", "yosys_version"]
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = [
+    "Synthesis",
+    "SynthesisError",
+    "kept_file",
+    "mapped_netlist",
+    "measure",
+    "run_yosys",
+    "synthesise",
+    "yosys_version",
+]
 
 _FLOW = """\
 read_verilog -sv unit.v
@@ -205,23 +217,39 @@ def _folder(verilog: str, top: str, library: Library, script: str) -> Path:
     return build_root() / "synth" / key[:32]
 
 
-def _run(verilog: str, top: str, library: Library, script: str) -> Netlist:
+def run_yosys(what: str, flow: str, files: Mapping[str, str]) -> dict[str, Any]:
+    """Run a script of Yosys in a folder of its own and return the ``netlist.json`` that it writes.
+
+    Parameters
+    ----------
+    what : str
+        What is synthesised, for the complaint.
+    flow : str
+        Commands.
+    files : mapping of str to str
+        Texts that they read, by name.
+
+    Raises
+    ------
+    SynthesisError
+        If it fails.
+    """
     with tempfile.TemporaryDirectory(prefix="nearkv-synth-") as name:
         work = Path(name)
-        for file, text in (
-            ("unit.v", verilog),
-            ("cells.lib", library.text),
-            ("commands.abc", "\n".join(SCRIPTS[script]) + "\n"),
-            ("flow.ys", _FLOW.format(top=top)),
-        ):
+        for file, text in (*files.items(), ("flow.ys", flow)):
             (work / file).write_text(text)
         with (work / "log").open("w") as log:
             done = subprocess.run([sys.executable, "-c", _RUN], cwd=work, stdout=log, stderr=log, check=False)
         complaint = _complaint((work / "log").read_text(errors="replace"))
         netlist = work / "netlist.json"
         if done.returncode or not netlist.exists():
-            raise SynthesisError(f"Yosys can't synthesise {top}: {complaint or f'it ended with {done.returncode}'}")
-        document = json.loads(netlist.read_text())
+            raise SynthesisError(f"Yosys can't synthesise {what}: {complaint or f'it ended with {done.returncode}'}")
+        return json.loads(netlist.read_text())
+
+
+def _run(verilog: str, top: str, library: Library, script: str) -> Netlist:
+    files = {"unit.v": verilog, "cells.lib": library.text, "commands.abc": "\n".join(SCRIPTS[script]) + "\n"}
+    document = run_yosys(top, _FLOW.format(top=top), files)
     try:
         return Netlist.from_yosys(document, top, library)
     except NetlistError as error:
