@@ -14,7 +14,14 @@ from golden.exp import POLY6, ExpSpec
 from golden.formats import BF16, FP16, FP32, FloatFormat
 from golden.numerics import require_unit_formats
 
-__all__ = ["FinishParams", "ProcessingParams", "ReductionParams", "StateParams"]
+__all__ = [
+    "FinishParams",
+    "ProcessingParams",
+    "ReductionParams",
+    "ScoreAdderParams",
+    "StateJoinParams",
+    "StateParams",
+]
 
 
 def _require_exp(exp: object) -> None:
@@ -193,3 +200,57 @@ class ProcessingParams(StateParams):
     def score_buffer_bytes(self) -> int:
         """Bytes of the score buffer: two tiles of fp32 scores, each overwritten in place by its weights."""
         return 2 * self.tile_tokens * self.state_format.bytes
+
+
+def _require_slices(slices: int) -> None:
+    """Raise unless ``slices`` is a power of two from 2 to 16."""
+    require_int("slices", slices, 2, 16)
+    if slices & (slices - 1):
+        raise ValueError(f"slices must be a power of two, not {slices!r}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreAdderParams:
+    """Parameters of :class:`hw.units.score_adder.ScoreAdder`.
+
+    Parameters
+    ----------
+    slices : int
+        Processing units that share the elements of a token; a power of two from 2 to 16.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is not.
+    """
+
+    slices: int = 4
+
+    def __post_init__(self) -> None:
+        _require_slices(self.slices)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StateJoinParams(StateParams):
+    """Parameters of :class:`hw.units.state_join.StateJoin`.
+
+    Parameters
+    ----------
+    head_dim : int
+        Most elements of one slice.
+    slices : int
+        Processing units that share the elements of a token; a power of two from 2 to 16.
+    """
+
+    slices: int = 4
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _require_slices(self.slices)
+
+    @property
+    def processing(self) -> ProcessingParams:
+        """The unit of a slice, whose states are joined."""
+        return ProcessingParams(
+            head_dim=self.head_dim, lanes=self.lanes, op_id_bits=self.op_id_bits, slices=self.slices
+        )

@@ -7,6 +7,7 @@ know to place it: ports, hash, latency and interval.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib
 import json
@@ -17,11 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 from hw.builds import replace_text
 from hw.conversion import convert, convert_once
+from hw.params import ScoreAdderParams, StateJoinParams
 from hw.presets import UNIT_PRESETS
 from hw.timing.formulas import Formula, interval_formula, latency_formula
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from hw.presets.units import UnitParams
 
 __all__ = ["UNITS", "VerilogPort", "VerilogUnit", "convert", "convert_once", "generate", "write"]
 
@@ -30,6 +34,8 @@ UNITS = {
     "processing": ("hw.units.processing", "ProcessingUnit", "attention of one query head over the tokens of one bank"),
     "reduction": ("hw.units.reduction", "ReductionUnit", "merge of partial states from several sources"),
     "finish": ("hw.units.finish", "FinishUnit", "division by the running sum at the root of the merge"),
+    "score_adder": ("hw.units.score_adder", "ScoreAdder", "sum of the partial scores of units that share a token"),
+    "state_join": ("hw.units.state_join", "StateJoin", "one state of those of units that share a token"),
 }
 """Units by name: module, class and what the unit does."""
 
@@ -47,27 +53,27 @@ class VerilogPort:
 
 @dataclass(frozen=True)
 class VerilogUnit:
-    """One generated unit.
+    """One generated unit, or part of a device.
 
     Parameters
     ----------
+    kind : str
+        ``unit`` or ``device``.
     name, preset : str
-        Unit and preset; the top module is called ``nearkv_<name>``.
+        Unit or part, and preset; the top module is called ``nearkv_<name>``.
     description : str
         What it does.
     text : str
         The Verilog.
-    ports : tuple of VerilogPort
-        In the order of the module header.
     latency_cycles, interval_cycles : Formula
         Held equal to the RTL by the test suite.
     """
 
+    kind: str
     name: str
     preset: str
     description: str
     text: str
-    ports: tuple[VerilogPort, ...]
     latency_cycles: Formula
     interval_cycles: Formula
 
@@ -75,6 +81,15 @@ class VerilogUnit:
     def top(self) -> str:
         """Name of the top module."""
         return f"nearkv_{self.name}"
+
+    @functools.cached_property
+    def ports(self) -> tuple[VerilogPort, ...]:
+        """Ports of the top module, in the order of its text."""
+        header = self.text[self.text.index(f"module {self.top}(") :]
+        return tuple(
+            VerilogPort(match[3], match[1], 1 + int(match[2] or 0))
+            for match in _PORT.finditer(header[: header.index("endmodule")])
+        )
 
     @property
     def file(self) -> str:
@@ -89,6 +104,7 @@ class VerilogUnit:
     def manifest(self) -> dict[str, Any]:
         """Return what ``nearkv verilog --json`` says of the unit."""
         return {
+            "kind": self.kind,
             "name": self.name,
             "preset": self.preset,
             "description": self.description,
@@ -114,25 +130,27 @@ def generate(unit: str, preset: str) -> VerilogUnit:
     Raises
     ------
     KeyError
-        If there is no such unit or preset.
+        If there is no such unit or preset, or the preset has no such unit.
     """
     module, cls, description = UNITS[unit]
     params = UNIT_PRESETS[preset].units[unit]
-    text = convert_once(getattr(importlib.import_module(module), cls), params, name=f"nearkv_{unit}")
-    header = text[text.index(f"module nearkv_{unit}(") :]
-    ports = tuple(
-        VerilogPort(match[3], match[1], 1 + int(match[2] or 0))
-        for match in _PORT.finditer(header[: header.index("endmodule")])
-    )
+    made = getattr(importlib.import_module(module), cls)
     return VerilogUnit(
+        kind="unit",
         name=unit,
         preset=preset,
         description=description,
-        text=text,
-        ports=ports,
+        text=convert_once(made, _argument(params), name=f"nearkv_{unit}"),
         latency_cycles=latency_formula(params),
         interval_cycles=interval_formula(params),
     )
+
+
+def _argument(params: UnitParams) -> object:
+    """Return what the class of a unit is made from."""
+    if isinstance(params, ScoreAdderParams):
+        return params.slices
+    return params.processing if isinstance(params, StateJoinParams) else params
 
 
 def write(units: Iterable[VerilogUnit], directory: Path) -> list[Path]:
@@ -163,7 +181,7 @@ def _core_file(unit: VerilogUnit) -> str:
     """Return a FuseSoC core description (CAPI2)."""
     return f"""\
 CAPI=2:
-name: nearkv:units:{Path(unit.file).stem}:0
+name: nearkv:{unit.kind}s:{Path(unit.file).stem}:0
 description: {unit.description}
 filesets:
   rtl:

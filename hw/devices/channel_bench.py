@@ -9,24 +9,21 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from golden.checks import require_type
-from hw.device_params import ChannelBenchParams, ChannelParams
-from hw.devices.bank_group import BankGroup
+from hw.device_params import ChannelBenchParams
+from hw.devices.channel import add_groups, group_module
 from hw.devices.clock_enable import ClockEnable
 from hw.devices.commands import column_command_layout, row_command_layout
 from hw.devices.layouts import operation_layout, place_layout
 from hw.devices.memory_model import MemoryModel, load_layout
 from hw.devices.modules import group_modules
-from hw.devices.placed import Placed, UnitModule
+from hw.devices.placed import UnitModule
 from hw.devices.sequencer import ChannelSequencer
 from hw.layouts import body_layout, head_layout, vector_layout
 from hw.memory.model_params import MemoryModelParams
 from hw.memory.rules import rule_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from amaranth.hdl import Value
-
+    from hw.device_params import ChannelParams
 
 __all__ = ["BENCH_TOP", "ChannelBench", "bench_modules", "setup_layout"]
 
@@ -65,6 +62,8 @@ class ChannelBench(wiring.Component):
     """
 
     simulation_only = True
+    head: list[stream.Interface]
+    body: list[stream.Interface]
 
     def __init__(self, bench: ChannelBenchParams) -> None:
         require_type("bench", bench, ChannelBenchParams)
@@ -131,39 +130,13 @@ class ChannelBench(wiring.Component):
                 target.payload.eq(source.payload),
             ]
 
-        groups = [Placed(group_module(params)) for _ in range(self.groups)]
-        tokens = sequencer.operation.payload.tokens
-        banks = params.organisation.banks
-        for number, group in enumerate(groups):
-            m.submodules[f"group_{number}"] = group
-            m.d.comb += [
-                group.enable.eq(clock.enable),
-                group.command_valid.eq(sequencer.command_valid),
-                group.command.unit.eq(sequencer.operation.payload.unit),
-                group.query_valid.eq(sequencer.query_valid),
-                group.query.banks.eq(sequencer.banks),
-                group.query.beat.eq(sequencer.query.payload),
-            ]
-            for part in range(per_group):
-                place = number * per_group + part
-                m.d.comb += [
-                    group.command.tokens[part].eq(tokens[place]),
-                    sequencer.permissions[place].eq(group.permissions[part]),
-                ]
-            for bank in range(banks):
-                m.d.comb += [
-                    group.columns[bank].valid.eq(memory.columns[number * banks + bank].valid),
-                    group.columns[bank].data.eq(memory.columns[number * banks + bank].payload),
-                ]
-            wiring.connect(m, group.head, wiring.flipped(self.head[number]))
-            wiring.connect(m, group.body, wiring.flipped(self.body[number]))
+        columns = [(column.valid, column.payload) for column in memory.columns]
+        groups = add_groups(m, self, sequencer, clock.enable, columns)
         due = rule_names(params.timing).index("refresh due")
         broken = Cat(memory.broken[:due], memory.broken[due] & refreshing, memory.broken[due + 1 :])
         m.d.comb += [
-            sequencer.command_free.eq(_all(group.command_free for group in groups)),
-            sequencer.query_free.eq(_all(group.query_free for group in groups)),
             self.alarm.payload[0].eq(broken.any()),
-            self.alarm.payload[1].eq(~_all(~group.overrun for group in groups)),
+            self.alarm.payload[1].eq(~Cat(*(~group.overrun for group in groups)).all()),
             self.alarm.valid.eq(self.alarm.payload != 0),
         ]
         return _behind_a_held_reset(m)
@@ -173,11 +146,6 @@ def bench_modules(bench: ChannelBenchParams) -> list[UnitModule]:
     """Return the Verilog modules of a bench, the one that holds all others last."""
     channel = bench.channel
     return [*group_modules(channel), group_module(channel), UnitModule(BENCH_TOP, ChannelBench, bench)]
-
-
-def group_module(params: ChannelParams) -> UnitModule:
-    """Return the Verilog module of a bank group."""
-    return UnitModule("nearkv_bank_group", BankGroup, params)
 
 
 def _behind_a_held_reset(inner: Module) -> Module:
@@ -193,8 +161,3 @@ def _behind_a_held_reset(inner: Module) -> Module:
     m.d.comb += [held.clk.eq(ClockSignal()), held.rst.eq(reset)]
     m.submodules.held = DomainRenamer("held")(inner)
     return m
-
-
-def _all(signals: Iterable[Value]) -> Value:
-    """Return whether all of ``signals`` are high."""
-    return Cat(*signals).all()

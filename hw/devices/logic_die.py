@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from amaranth.hdl import Module
+from amaranth.hdl import ClockDomain, ClockSignal, DomainRenamer, Module, ResetSignal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from amaranth.hdl import Signal
 
 
-__all__ = ["LOGIC_DIE_TOP", "LogicDie", "LogicDieBench", "logic_die_modules"]
+__all__ = ["LOGIC_DIE_TOP", "LogicDie", "LogicDieBench", "logic_die_modules", "logic_die_units"]
 
 LOGIC_DIE_TOP = "nearkv_logic_die_bench"
 """Name of the top module of :class:`LogicDieBench`."""
@@ -138,33 +138,69 @@ class LogicDieBench(wiring.Component):
     ----------
     params : LogicDieParams
         Sizes.
+
+    Members
+    -------
+    head_i, body_i, head_o, body_o : stream
+        Those of the logic die.
+    hold : In(stream of 2 bits)
+        In a cycle in which an item is offered, ``head_o`` (bit 0), ``body_o`` (bit 1) is neither offered nor taken.
+    restart : In(stream of 1 bit)
+        In a cycle in which an item is offered, the logic die is in reset, and what groups offer is lost.
     """
 
     simulation_only = True
+    head_i: list[stream.Interface]
+    body_i: list[stream.Interface]
+    hold: stream.Interface
+    restart: stream.Interface
 
     def __init__(self, params: LogicDieParams) -> None:
         require_type("params", params, LogicDieParams)
         self.params = params
-        super().__init__(_streams(params))
+        super().__init__(
+            {**_streams(params), "hold": In(stream.Signature(2)), "restart": In(stream.Signature(1))},
+        )
 
     def elaborate(self, platform: object) -> Module:
-        """Place both."""
+        """Place both, and stand between the logic die and its surroundings."""
         m = Module()
-        m.submodules.die = die = LogicDie(self.params)
+        m.domains.die = domain = ClockDomain()
+        die = LogicDie(self.params)
+        m.submodules.die = DomainRenamer("die")(die)
         m.submodules.clock = clock = ClockEnable(self.params.channel.logic_ratio)
-        m.d.comb += die.enable.eq(clock.enable)
-        for group in range(self.params.channel.groups):
-            wiring.connect(m, wiring.flipped(self.head_i[group]), die.head_i[group])
-            wiring.connect(m, wiring.flipped(self.body_i[group]), die.body_i[group])
-        wiring.connect(m, die.head_o, wiring.flipped(self.head_o))
-        wiring.connect(m, die.body_o, wiring.flipped(self.body_o))
+        resetting = self.restart.valid
+        m.d.comb += [
+            domain.clk.eq(ClockSignal()),
+            domain.rst.eq(ResetSignal() | resetting),
+            die.enable.eq(clock.enable),
+            self.hold.ready.eq(1),
+            self.restart.ready.eq(1),
+        ]
+        for outer, inner in zip([*self.head_i, *self.body_i], [*die.head_i, *die.body_i], strict=True):
+            m.d.comb += [
+                inner.payload.eq(outer.payload),
+                inner.valid.eq(outer.valid & ~resetting),
+                outer.ready.eq(inner.ready | resetting),
+            ]
+        for bit, (inner, outer) in enumerate(((die.head_o, self.head_o), (die.body_o, self.body_o))):
+            free = ~(self.hold.valid & self.hold.payload[bit]) & ~resetting
+            m.d.comb += [
+                outer.payload.eq(inner.payload),
+                outer.valid.eq(inner.valid & free),
+                inner.ready.eq(outer.ready & free),
+            ]
         return m
 
 
 def logic_die_modules(params: LogicDieParams) -> list[UnitModule]:
     """Return the Verilog modules of the bench of a logic die, the one that holds all others last."""
-    units = [merge_module(params.unit(level)) for level in range(len(params.fan_ins))]
-    return [*dict.fromkeys(units), UnitModule(LOGIC_DIE_TOP, LogicDieBench, params)]
+    return [*logic_die_units(params), UnitModule(LOGIC_DIE_TOP, LogicDieBench, params)]
+
+
+def logic_die_units(params: LogicDieParams) -> list[UnitModule]:
+    """Return the Verilog modules of the units of a logic die, each once."""
+    return list(dict.fromkeys(merge_module(params.unit(level)) for level in range(len(params.fan_ins))))
 
 
 def _streams(params: LogicDieParams) -> dict[str, wiring.Member]:

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Any
 from golden.exp import POLY6, ExpSpec
 from golden.exp.compact_bf16_units import COMPACT_BF16_ACCURATE_NONPOSITIVE
 from golden.formats import BF16, FP16, FloatFormat
-from hw.params import FinishParams, ProcessingParams, ReductionParams
+from hw.params import FinishParams, ProcessingParams, ReductionParams, ScoreAdderParams, StateJoinParams
 from hw.presets.value import Deviation, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["DEFAULT_UNIT_PRESET", "UNIT_PRESETS", "UnitPreset"]
+__all__ = ["DEFAULT_UNIT_PRESET", "UNIT_PRESETS", "UnitParams", "UnitPreset"]
+
+UnitParams = ExpSpec | ProcessingParams | ReductionParams | FinishParams | ScoreAdderParams | StateJoinParams
+"""Parameters of any unit."""
 
 _PAM = "arXiv:2602.11521"
 _OURS = "chosen here"
@@ -35,6 +38,8 @@ class UnitPreset:
         The exponential unit, alone.
     processing, reduction, finish : ProcessingParams, ReductionParams, FinishParams
         The other units.
+    score_adder, state_join : ScoreAdderParams, StateJoinParams or None
+        What joins processing units that share the elements of a token; None where none do.
     sources : dict of str to str
         Source of each size by its name; ``"other"`` covers the rest.
     deviations : tuple of Deviation
@@ -53,6 +58,8 @@ class UnitPreset:
     processing: ProcessingParams
     reduction: ReductionParams
     finish: FinishParams
+    score_adder: ScoreAdderParams | None = None
+    state_join: StateJoinParams | None = None
     sources: dict[str, str]
     deviations: tuple[Deviation, ...] = ()
 
@@ -70,9 +77,17 @@ class UnitPreset:
             raise ValueError(f"sources of preset {self.name} must have an entry 'other', not {sorted(self.sources)}")
 
     @property
-    def units(self) -> dict[str, ExpSpec | ProcessingParams | ReductionParams | FinishParams]:
-        """Parameters by unit name, in the order in which data meets the units."""
-        return {"exp": self.exp, "processing": self.processing, "reduction": self.reduction, "finish": self.finish}
+    def units(self) -> dict[str, UnitParams]:
+        """Parameters by unit name, in the order in which data meets the units, then of what joins slices."""
+        units: dict[str, UnitParams | None] = {
+            "exp": self.exp,
+            "processing": self.processing,
+            "reduction": self.reduction,
+            "finish": self.finish,
+            "score_adder": self.score_adder,
+            "state_join": self.state_join,
+        }
+        return {name: params for name, params in units.items() if params is not None}
 
     def values(self) -> Iterator[tuple[str, Value]]:
         """Yield every size as ``unit.field`` with unit and source."""
@@ -107,10 +122,19 @@ def _preset(
     op_id_bits: int = 8,
     kv_format: FloatFormat = FP16,
     exp: ExpSpec = POLY6,
+    slices: int | None = None,
     sources: dict[str, str],
     deviations: tuple[Deviation, ...] = (),
 ) -> UnitPreset:
-    """Return a preset whose units share ``head_dim``, ``lanes``, ``op_id_bits`` and the format of tensors."""
+    """Return a preset whose units share ``head_dim``, ``lanes``, ``op_id_bits`` and the format of tensors.
+
+    With ``slices``, ``head_dim`` can also be cut over as many processing units, two beats each at least.
+    """
+    score_adder = state_join = None
+    if slices is not None:
+        score_adder = ScoreAdderParams(slices=slices)
+        slice_dim = max(head_dim // slices, 2 * lanes)
+        state_join = StateJoinParams(head_dim=slice_dim, lanes=lanes, op_id_bits=op_id_bits, slices=slices)
     return UnitPreset(
         name=name,
         description=description,
@@ -127,6 +151,8 @@ def _preset(
             head_dim=head_dim, lanes=lanes, op_id_bits=op_id_bits, num_sources=num_sources, exp=exp
         ),
         finish=FinishParams(head_dim=head_dim, lanes=lanes, op_id_bits=op_id_bits, output_format=kv_format),
+        score_adder=score_adder,
+        state_join=state_join,
         sources=sources,
         deviations=deviations,
     )
@@ -140,6 +166,7 @@ _PAM_SOURCES = {
 }
 
 _BF16_SOURCE = "torch_dtype of Llama 3.1 8B and 70B, Qwen2.5 32B and Mixtral 8x7B as published (config.json)"
+_SLICES = "scale-snu/attacc_simulator c600051, gen_trace_attacc_bank.py: the head dimension is cut over a group's banks"
 
 _BUFFER = Deviation(
     field="processing.local_buffer",
@@ -164,7 +191,8 @@ UNIT_PRESETS = {
             "HBM-PIM of PAM: 16 lanes at each bank, 4 banks a bank group",
             head_dim=128,
             lanes=16,
-            sources=_PAM_SOURCES,
+            slices=4,
+            sources=_PAM_SOURCES | {"slices": _SLICES},
             deviations=(_BUFFER,),
         ),
         _preset(
@@ -219,6 +247,7 @@ UNIT_PRESETS = {
             num_sources=2,
             tile_tokens=2,
             op_id_bits=4,
+            slices=2,
             sources={"other": f"{_OURS}: small, yet two beats a vector and two tokens a tile"},
         ),
     )

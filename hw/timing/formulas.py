@@ -11,8 +11,8 @@ from functools import singledispatch
 from typing import Any
 
 from golden.exp import ExpSpec, PolynomialSpec
-from hw.params import FinishParams, ProcessingParams, ReductionParams
-from hw.timing import finish, processing, reduction
+from hw.params import FinishParams, ProcessingParams, ReductionParams, ScoreAdderParams, StateJoinParams
+from hw.timing import finish, processing, reduction, score_adder, state_join
 from hw.timing.operation import OperationSizes
 
 __all__ = ["Formula", "interval_formula", "latency_formula"]
@@ -209,4 +209,35 @@ def _(params: ProcessingParams) -> Formula:
         variables=variables,
         values=values,
         cycles=processing.cycles(params, OperationSizes.of(params, _EXAMPLE_TOKENS)).interval,
+    )
+
+
+@latency_formula.register
+def _(params: ScoreAdderParams) -> Formula:
+    return Formula(
+        formula="levels",
+        variables={"levels": "levels of the tree, log2(slices)"},
+        values={"levels": params.slices.bit_length() - 1},
+        cycles=score_adder.latency_cycles(params.slices),
+    )
+
+
+@interval_formula.register
+def _(_params: ScoreAdderParams) -> Formula:
+    return Formula(formula="1", variables={}, values={}, cycles=1)
+
+
+@latency_formula.register
+def _(_params: StateJoinParams) -> Formula:
+    return Formula(formula="2", variables={}, values={}, cycles=state_join.LATENCY_CYCLES)
+
+
+@interval_formula.register
+def _(params: StateJoinParams) -> Formula:
+    beats = params.slices * params.beats
+    return Formula(
+        formula="slices * ceil(head_dim / lanes)",
+        variables={"slices": "states joined", "head_dim": "elements of a slice of o", "lanes": "elements a beat"},
+        values={"slices": params.slices, "head_dim": params.head_dim, "lanes": params.lanes},
+        cycles=state_join.cycles(params.processing, [beats, beats]) - state_join.cycles(params.processing, [beats]),
     )

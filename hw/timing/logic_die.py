@@ -15,7 +15,18 @@ from golden.checks import require_int
 if TYPE_CHECKING:
     from hw.logic_die_params import LogicDieParams
 
-__all__ = ["ReductionPoint", "interval_cycles", "link_cycles", "state_bursts", "state_bytes"]
+__all__ = [
+    "MEASURED_FAN_INS",
+    "ReductionPoint",
+    "interval_cycles",
+    "latency_cycles",
+    "link_cycles",
+    "state_bursts",
+    "state_bytes",
+]
+
+MEASURED_FAN_INS = (2, 8)
+"""Tree of which :func:`latency_cycles` speaks."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +114,29 @@ def interval_cycles(params: LogicDieParams, beats: int) -> Fraction:
     return max(
         Fraction(link_cycles(params, beats)), max(params.fan_ins) * _checked(params, beats) / params.channel.logic_ratio
     )
+
+
+def latency_cycles(params: LogicDieParams, beats: int) -> int:
+    """Return the cycles from the states of one operation, offered at once, to the last beat of the root's.
+
+    ``link_groups * n_ccds * state_bursts + 2 * beats / logic_ratio + 12``: the link's time for all of them, the last
+    two partials of the root, and twelve cycles of pipelines. Held equal to the RTL by ``tests/rtl/test_logic_die.py``.
+
+    Raises
+    ------
+    ValueError
+        If it was not measured: fewer than 4 beats, another tree, bursts of a group not twice as far apart as others,
+        logic not at half the memory clock.
+    """
+    timing, channel = params.channel.timing, params.channel
+    if beats < 4 or params.fan_ins != MEASURED_FAN_INS:
+        raise ValueError(f"fan_ins must be {MEASURED_FAN_INS} and beats at least 4, not {params.fan_ins} and {beats!r}")
+    if (timing.n_ccds, timing.n_ccdl) != (2, 4) or channel.logic_ratio != Fraction(1, 2):
+        raise ValueError(
+            f"n_ccds, n_ccdl and logic_ratio must be 2, 4 and 1/2, not {timing.n_ccds}, {timing.n_ccdl} and "
+            f"{channel.logic_ratio}"
+        )
+    return link_cycles(params, beats) + 4 * beats + 12
 
 
 def _checked(params: LogicDieParams, beats: int) -> int:

@@ -1,4 +1,4 @@
-"""``nearkv area``: area, cells, flip-flops and delay of a unit, synthesised to a liberty library."""
+"""``nearkv area``: area, cells, flip-flops and delay of a unit or a device, synthesised to a liberty library."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from rich.table import Table
 
-from hw.presets import DEFAULT_UNIT_PRESET, UNIT_PRESETS
+from hw.presets import DEFAULT_UNIT_PRESET
+from sim.commands.names import hardware
 from sim.commands.options import add_command, add_json
+from sim.device_area import device_record, device_tables
 from sim.errors import ConfigError, UnknownNameError
 from sim.manifest import manifest
 from sim.provenance import Part, combine
@@ -19,6 +21,8 @@ from sim.report import print_tables, to_json, write_text
 if TYPE_CHECKING:
     import argparse
 
+    from hw.area_rows import AreaRow
+    from hw.liberty import Library
     from sim.commands.options import Subparsers
 
 __all__ = ["BASELINE_PRESET", "TOLERANCE", "add_parser", "run"]
@@ -36,17 +40,21 @@ gate driving two of its like) and ns. The netlist is before layout: no wires, no
 agree within about 10 % as ratios of units, within 25 % as gate equivalents; of two versions of Yosys within 3.5 %.
 Without --liberty a small library of no process is used, which has no um2 and no ns.
 
+A device is one channel's logic, named by its preset. Its modules are synthesised each by itself, alike ones once, and
+counted; no delay is given, and parts sum to up to 5 % more than units do whose parts are synthesised together.
+
 examples:
   nearkv area exp
   nearkv area finish --preset pam-hbm --liberty sg13g2_typ.lib --json
+  nearkv area pam
   nearkv area --baseline tests/baselines/area.json -o build/area.json"""
 
 
 def add_parser(commands: Subparsers[argparse.ArgumentParser]) -> None:
     """Add the command."""
-    parser = add_command(commands, "area", "area and delay of a unit in a cell library", _DETAILS, run)
-    parser.add_argument("unit", nargs="?", metavar="UNIT", help="unit to synthesise")
-    parser.add_argument("--preset", default=DEFAULT_UNIT_PRESET, metavar="P", help="unit preset (default: %(default)s)")
+    parser = add_command(commands, "area", "area and delay of a unit or a device in a cell library", _DETAILS, run)
+    parser.add_argument("unit", nargs="?", metavar="UNIT", help="unit or device to synthesise")
+    parser.add_argument("--preset", metavar="P", help=f"sizes of a unit (default: {DEFAULT_UNIT_PRESET})")
     parser.add_argument("--liberty", metavar="FILE", help="cell library, plain or gzipped (default: our own)")
     parser.add_argument(
         "--script", default="quick", metavar="S", help="abc script: area is smaller and slower (default: %(default)s)"
@@ -61,7 +69,7 @@ def add_parser(commands: Subparsers[argparse.ArgumentParser]) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Synthesise, print and return 0, or 1 where a baseline differs."""
     # Synthesis needs the Verilog, and with it Amaranth; no other part of the harness does.
-    from hw import verilog
+    from hw import device_verilog, verilog
 
     if (arguments.unit is None) == (arguments.baseline is None):
         raise ConfigError("area must be given a UNIT or --baseline FILE, and not both")
@@ -69,11 +77,11 @@ def run(arguments: argparse.Namespace) -> int:
         raise ConfigError("--output must go with --baseline")
     if arguments.baseline is not None:
         return _compare(arguments)
-    if arguments.preset not in UNIT_PRESETS:
-        raise UnknownNameError("preset", arguments.preset, UNIT_PRESETS)
-    if arguments.unit not in verilog.UNITS:
-        raise UnknownNameError("unit", arguments.unit, verilog.UNITS)
-    record = _measure(arguments.unit, arguments.preset, arguments.liberty, arguments.script)
+    _, devices = hardware([arguments.unit], arguments.preset, verilog.UNITS, device_verilog.SIMULATION_ONLY)
+    if devices:
+        return _show_device(arguments)
+    preset = arguments.preset or DEFAULT_UNIT_PRESET
+    record = _measure(arguments.unit, preset, arguments.liberty, arguments.script)
     if arguments.json:
         sys.stdout.write(to_json(record))
         return 0
@@ -95,19 +103,53 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _measure(unit: str, preset: str, liberty: str | None, script: str) -> dict[str, Any]:
-    from hw import verilog
+def _show_device(arguments: argparse.Namespace) -> int:
+    from hw.device_verilog import device_parts
+    from hw.synth import SynthesisError, yosys_version
+    from hw.toolchain import ToolError
+
+    library = _library(arguments.liberty, arguments.script)
+    rows: dict[str, list[AreaRow]] = {}
+    hashes: dict[str, str] = {}
+    for part in device_parts(arguments.unit):
+        print(f"{arguments.unit}: synthesising {part.name} to {library.name}", file=sys.stderr, flush=True)
+        try:
+            rows[part.name] = part.area_rows(library, script=arguments.script)
+        except (SynthesisError, ToolError) as error:
+            raise ConfigError(str(error)) from None
+        hashes[part.name] = part.sha256()
+    tools = {
+        "library": library.name,
+        "library_sha256": library.sha256,
+        "yosys": yosys_version(),
+        "script": arguments.script,
+    }
+    record = device_record(arguments.unit, rows, hashes, tools)
+    if arguments.json:
+        sys.stdout.write(to_json(record))
+    else:
+        print_tables(device_tables(record))
+    return 0
+
+
+def _library(liberty: str | None, script: str) -> Library:
     from hw.abc_scripts import SCRIPTS
     from hw.liberty import LibertyError, read_library
-    from hw.synth import SynthesisError, synthesise
-    from hw.toolchain import ToolError
 
     if script not in SCRIPTS:
         raise UnknownNameError("script", script, SCRIPTS)
     try:
-        library = read_library(None if liberty is None else Path(liberty))
+        return read_library(None if liberty is None else Path(liberty))
     except LibertyError as error:
         raise ConfigError(str(error)) from None
+
+
+def _measure(unit: str, preset: str, liberty: str | None, script: str) -> dict[str, Any]:
+    from hw import verilog
+    from hw.synth import SynthesisError, synthesise
+    from hw.toolchain import ToolError
+
+    library = _library(liberty, script)
     print(f"synthesising {unit} at the sizes of {preset} to {library.name}", file=sys.stderr)
     source = verilog.generate(unit, preset)
     try:

