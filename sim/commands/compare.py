@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sim.commands.options import Subparsers, add_command, add_json
@@ -21,7 +22,15 @@ if TYPE_CHECKING:
 
     from hw.timing.logic_die import ReductionPoint
 
-__all__ = ["add_parser", "run_attacc", "run_exp_anchors", "run_exp_seed", "run_karat_paper", "run_reduction"]
+__all__ = [
+    "add_parser",
+    "run_area",
+    "run_attacc",
+    "run_exp_anchors",
+    "run_exp_seed",
+    "run_karat_paper",
+    "run_reduction",
+]
 
 _DETAILS = """\
 examples:
@@ -29,6 +38,7 @@ examples:
   nearkv compare exp-anchors --liberty cells.lib --json
   nearkv compare attacc
   nearkv compare reduction
+  nearkv compare area
   nearkv compare karat-paper"""
 
 
@@ -49,6 +59,15 @@ def add_parser(commands: Subparsers[argparse.ArgumentParser]) -> None:
     add_json(add_command(names, "reduction", summary, "example: nearkv compare reduction --json", run_reduction))
     summary = "bytes and intensities of sparse attention as arXiv:2608.03555 prints them"
     add_json(add_command(names, "karat-paper", summary, "example: nearkv compare karat-paper --json", run_karat_paper))
+    entry = add_command(
+        names,
+        "area",
+        "areas of PAM and SoftEx beside ours",
+        "example: nearkv compare area --liberty cells.lib",
+        run_area,
+    )
+    entry.add_argument("--liberty", metavar="FILE", help="cell library, plain or gzipped (default: our own)")
+    add_json(entry)
 
 
 def run_exp_seed(arguments: argparse.Namespace) -> int:
@@ -171,6 +190,48 @@ def run_karat_paper(arguments: argparse.Namespace) -> int:
     else:
         print_tables([comparison_table("sparse attention at 1M tokens, the paper's accounting [literature]", rows)])
     return 0 if all(row["within"] for row in rows) else 1
+
+
+def run_area(arguments: argparse.Namespace) -> int:
+    """Print published areas beside ours and return 0."""
+    from hw.liberty import LibertyError, read_library
+    from hw.synth import SynthesisError, yosys_version
+    from hw.toolchain import ToolError
+    from sim.comparisons import area
+    from sim.comparisons.area_units import measure_areas
+    from sim.device_area import device_record
+
+    def say(text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+    try:
+        library = read_library(None if arguments.liberty is None else Path(arguments.liberty))
+        areas, hashes = measure_areas(library, say)
+        tools = {"library": library.name, "library_sha256": library.sha256, "yosys": yosys_version(), "script": "quick"}
+    except (LibertyError, SynthesisError, ToolError) as error:
+        raise SimError(str(error)) from None
+    rows = area.area_rows(areas)
+    if arguments.json:
+        device = device_record("pam", areas.parts, {part: hashes[f"pam {part}"] for part in areas.parts}, tools)
+        record = {
+            "rows": rows,
+            "splits": area.splits_record(areas),
+            "device": device,
+            **tools,
+            "provenance": combine(
+                [
+                    *(Part(name, "measured-rtl", f"netlists of Verilog {digest}") for name, digest in hashes.items()),
+                    Part("cells", "literature", f"library {library.name}, sha256 {library.sha256}"),
+                    Part("wires", "modelled", "none: before layout"),
+                ]
+            ).to_dict(),
+            "manifest": manifest({**hashes, **tools}),
+        }
+        sys.stdout.write(to_json(record))
+    else:
+        title = "areas, module by module [measured-rtl; wires modelled: none]"
+        print_tables([comparison_table(title, rows), *area.area_lines(areas)])
+    return 0
 
 
 def _show(

@@ -192,7 +192,7 @@ def test_bad_input_from_the_shell() -> None:
 
 def test_help_has_examples_and_lists_what_exists(capsys: pytest.CaptureFixture[str]) -> None:
     commands = [[], ["demo"], ["presets"], ["verilog"], ["area"], ["decode"], ["study"], ["study", "exp"]]
-    commands += [["compare"], ["compare", "exp-seed"], ["compare", "exp-anchors"]]
+    commands += [["compare"], ["compare", "exp-seed"], ["compare", "exp-anchors"], ["compare", "area"]]
     for command in commands:
         with pytest.raises(SystemExit) as caught:
             main([*command, "--help"])
