@@ -15,7 +15,7 @@ from hw.logic_die_params import LogicDieParams
 from hw.logic_die_run import run_logic_die
 from hw.native_arithmetic import NATIVE
 from hw.presets.devices import DEVICE_PRESETS
-from hw.timing.logic_die import interval_cycles
+from hw.timing.logic_die import interval_cycles, latency_cycles
 from tests.helpers.logic_die import GroupStates, assert_root
 from tests.helpers.partials import mixed_beats
 
@@ -74,7 +74,7 @@ def test_operations_follow_each_other_at_the_rate_of_the_links(beats: int) -> No
 def test_one_operation_takes_the_cycles_that_are_said(beats: int) -> None:
     """States offered at once: 16 cycles of heads and 32 a beat on the link, then two partials in the units."""
     work = GroupStates.make(DIE, [["plain"] * GROUPS], [beats], seed=7)
-    assert _run(work, _cycles(1)).body.cycles[-1] == 36 * beats + 28
+    assert _run(work, _cycles(1)).body.cycles[-1] == latency_cycles(DIE, beats) == 36 * beats + 28
 
 
 def test_no_group_is_held_up_where_operations_leave_the_links_their_time() -> None:
