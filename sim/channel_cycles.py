@@ -90,6 +90,8 @@ def why_not_measured(device: MemoryDevice, attention: Attention, *, power_cap: s
     for name, value in device.values():
         if (name in _MEASURED_NUMBERS or name.startswith("timing.")) and value.value != published[name].value:
             return f"its RTL was made for {name} {published[name].value:g}, not {value.value:g}"
+    if attention.kv_lora_rank:
+        return "its RTL has no multi-head latent attention"
     if attention.group > 1 and power_cap == "bytes":
         return f"{attention.group} query heads would share a column read; the RTL has no latch for it"
     if fraction < 1.0:

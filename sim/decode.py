@@ -14,9 +14,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from hw.presets import UNIT_PRESETS
-from sim.errors import UnsupportedError
 from sim.gpu import head_time, layer_time
+from sim.latent import refuse_latent
 from sim.links import transfer_s
 from sim.placement import apportion, place
 from sim.step import LayerTime, StepRequest, StepTime, active_context
@@ -49,11 +48,12 @@ def decode_step(system: System, model: Model, request: StepRequest) -> StepTime:
     Raises
     ------
     UnsupportedError
-        If the model's attention can't run on the system's units.
+        If the model has multi-head latent attention, and that is not allowed.
     CapacityError
         If weights or KV do not fit.
     """
-    _refuse_latent(system, model)
+    if not request.allow_mla:
+        refuse_latent(system, model, request.power_cap)
     attention = model.attention
     placed = place(
         system,
@@ -73,28 +73,11 @@ def decode_step(system: System, model: Model, request: StepRequest) -> StepTime:
 def _least_s(tier: Tier, attention: Attention, request: StepRequest) -> float:
     """Return the time that a tier takes when it holds one token of every request, its links included."""
     time = tier_time(tier, attention, TierLoad(request.batch, 1), power_cap=request.power_cap)
-    query = attention.num_heads * attention.head_dim * _ELEMENT_BYTES
+    query = attention.num_heads * attention.key_dim * _ELEMENT_BYTES
     states = 0 if tier.shared_with_gpu else attention.num_heads * state_bytes(attention)
     paths = {tier.name: tier.path}
     ways = (transfer_s(paths, {tier.name: request.batch * load})[tier.name] for load in (query, states))
     return time.total_s + sum(ways)
-
-
-def _refuse_latent(system: System, model: Model) -> None:
-    """Raise for multi-head latent attention, which the units near banks can't keep up with."""
-    attention = model.attention
-    if not attention.kv_lora_rank:
-        return
-    tier = system.gpu_tier
-    memory = tier.device.cap_bytes_per_s.number / (tier.device.channels.integer * tier.device.units_per_channel.integer)
-    lanes = UNIT_PRESETS[tier.device.unit_preset].processing.lanes
-    unit = tier.device.unit_clock_hz.number * lanes * _ELEMENT_BYTES
-    raise UnsupportedError(
-        f"model {model.name} must have keys and values of its own in each KV head to run on {system.name}: multi-head "
-        f"latent attention has {attention.group} query heads on one latent, so every unit near a bank would make "
-        f"{attention.group} passes over each column, about {attention.group * memory / unit:.0f} times slower than "
-        f"{tier.name} delivers columns under its power limit"
-    )
 
 
 def _layer_loads(request: StepRequest, placed: Sequence[TierTokens], attended: int) -> dict[str, TierLoad]:
@@ -129,7 +112,7 @@ def _layer_time(
         for tier in system.tiers
     }
     paths = {tier.name: tier.path for tier in system.tiers}
-    query_bytes = attention.num_heads * attention.head_dim * _ELEMENT_BYTES
+    query_bytes = attention.num_heads * attention.key_dim * _ELEMENT_BYTES
     out_bytes = {
         tier.name: loads[tier.name].requests * query_bytes + tier.new_tokens * attention.kv_bytes for tier in placed
     }
@@ -141,7 +124,7 @@ def _layer_time(
     gather_s = transfer_s(paths, gather_bytes)
     critical = max(times, key=lambda name: out_s[name] + times[name].total_s + gather_s[name])
     home = system.gpu_tier
-    output_bytes = batch * attention.num_heads * attention.v_head_dim * _ELEMENT_BYTES
+    output_bytes = batch * attention.num_heads * attention.value_dim * _ELEMENT_BYTES
     return LayerTime(
         layer=layer,
         count=count,

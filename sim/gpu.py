@@ -68,8 +68,8 @@ def layer_time(system: System, model: Model, layer: Layer, batch: int) -> GpuTim
     """
     attention, network = model.attention, layer.feed_forward
     hidden = attention.hidden
-    queries = attention.num_heads * attention.head_dim
-    outputs = attention.num_heads * attention.v_head_dim
+    queries = attention.num_heads * attention.key_dim
+    outputs = attention.num_heads * attention.value_dim
     routed = network.experts_per_token
     products = (
         # parameters read, multiplications a token, activations a token
@@ -120,7 +120,7 @@ def activation_bytes(system: System, model: Model, batch: int) -> int:
         for layer in model.layers
     )
     everywhere = 4 * model.hidden * _ACTIVATION_BYTES * system.gpu.count.integer
-    heads = attention.num_heads * (attention.head_dim + attention.v_head_dim)
+    heads = attention.num_heads * (attention.key_dim + attention.value_dim)
     once = (2 * inner + heads) * _ACTIVATION_BYTES + model.vocab * _LOGIT_BYTES
     return batch * (everywhere + once)
 

@@ -62,6 +62,29 @@ class Attention:
         return 1 if self.kv_lora_rank else self.num_kv_heads
 
     @property
+    def key_dim(self) -> int:
+        """Elements of a stored key, and of a query as it meets them.
+
+        In MLA latent and positional key: the projections that expand a latent work on queries and outputs instead.
+        """
+        return self.kv_lora_rank + self.qk_rope_head_dim if self.kv_lora_rank else self.head_dim
+
+    @property
+    def value_dim(self) -> int:
+        """Elements of a stored value, and of a state's o: in MLA those of the latent."""
+        return self.kv_lora_rank or self.v_head_dim
+
+    @property
+    def token_flops(self) -> int:
+        """Operations on one token of one stored head: two for each element that each query head multiplies."""
+        return 2 * self.group * (self.key_dim + self.value_dim)
+
+    @property
+    def token_bytes(self) -> int:
+        """Bytes of one token of one stored head."""
+        return self.kv_bytes // self.stored_heads
+
+    @property
     def group(self) -> int:
         """Query heads that share one stored key: g."""
         return self.num_heads // self.stored_heads

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sim.channel_cycles import channel_parts, channel_table, why_not_measured
 from sim.decode import ROOT_PRESET, decode_step
 from sim.gpu import gpu_parts
+from sim.latent import latent_costs
 from sim.manifest import host, manifest, step_inputs
 from sim.provenance import Part, Provenance, combine
 from sim.step import active_context
@@ -69,6 +70,7 @@ def decode_record(system: System, model: Model, request: StepRequest) -> dict[st
         "energy_j": None,
         "energy_note": "null: not every part has a model with a source",
         "power_cap": _power_cap(system, model, request),
+        "latent_attention": _latent(system, model, request),
         "conflict": {
             "kind": "serialised",
             "tier": system.gpu_tier.name,
@@ -95,6 +97,20 @@ def _power_cap(system: System, model: Model, request: StepRequest) -> dict[str, 
         "kind": request.power_cap,
         "other": {"kind": other, "step_us": step.total_s * _US, "attention_us": step.attention_s * _US},
     }
+
+
+def _latent(system: System, model: Model, request: StepRequest) -> list[dict[str, Any]]:
+    """Return, of multi-head latent attention that was allowed, how much longer units take than memory, tier by tier."""
+    return [
+        {
+            "tier": cost.tier,
+            "flop_per_byte": cost.flop_per_byte,
+            "unit_flop_per_byte": cost.unit_flop_per_byte,
+            "slowdown": cost.slowdown,
+            "provenance": "modelled",
+        }
+        for cost in latent_costs(system, model.attention, request.power_cap)
+    ]
 
 
 def _gpu(system: System, step: StepTime) -> dict[str, Any]:

@@ -153,7 +153,16 @@ def decode_tables(record: Mapping[str, Any]) -> list[Table | str]:
         f"{record['tokens_per_s']:,.1f} tokens/s; reduction {record['reduction_share']:.2%} of attention",
         f"power cap read as {cap['kind']}; as {cap['other']['kind']} the step takes {cap['other']['step_us']:,.1f} us",
     ]
+    lines += [_latent_line(cost) for cost in record["latent_attention"]]
     return [summary, devices, *lines, *(_channel_line(device) for device in record["devices"])]
+
+
+def _latent_line(cost: Mapping[str, Any]) -> str:
+    """Return what multi-head latent attention asks of a tier, in words."""
+    return (
+        f"{cost['tier']}: --allow-mla, {cost['flop_per_byte']:.0f} FLOP a byte on units that do "
+        f"{cost['unit_flop_per_byte']:.3g}: {cost['slowdown']:.3g} times the memory's time [{cost['provenance']}]"
+    )
 
 
 def _channel_line(device: Mapping[str, Any]) -> str:

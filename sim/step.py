@@ -32,6 +32,8 @@ class StepRequest:
         Part of a request's context that is attended to, above 0 and at most 1; the step's own token always is.
     power_cap : {"bytes", "flops"}
         How a device's power limit is read.
+    allow_mla : bool
+        Multi-head latent attention is modelled, however slow; else it is refused (:mod:`sim.latent`).
 
     Raises
     ------
@@ -44,6 +46,7 @@ class StepRequest:
     placement: str = "top-down"
     keep: float = 1.0
     power_cap: str = "bytes"
+    allow_mla: bool = False
 
     def __post_init__(self) -> None:
         for name in ("context", "batch"):

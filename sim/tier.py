@@ -8,7 +8,7 @@ division rounds up. Every unit sends a state, also one whose share of the tokens
 Selected and windowed tokens are taken to be spread as evenly as all tokens are.
 
 Grouped queries: a unit makes one pass a query head over the tokens of its slice, ``g`` passes in all. A column is
-read from its bank once and held for the passes.
+read from its bank once and held for the passes; in multi-head latent attention, for those over it as a value too.
 
 Where the RTL of a tier's channel has been measured and its table speaks for what is asked
 (:mod:`sim.channel_cycles`), the stream of columns, what comes before it and the way to the states of the bank groups
@@ -51,7 +51,6 @@ __all__ = ["POWER_CAPS", "TierLoad", "TierTime", "tier_rate", "tier_time"]
 POWER_CAPS = ("bytes", "flops")
 """Ways to read a device's power limit."""
 
-_ELEMENT_BYTES = 2
 _MAX_STATES = 64  # devices that may share a pair: their states meet in one reduction unit
 
 
@@ -144,7 +143,6 @@ def tier_time(tier: Tier, attention: Attention, load: TierLoad, *, power_cap: st
     ----------
     tier : Tier
     attention : Attention
-        Not MLA.
     load : TierLoad
     power_cap : {"bytes", "flops"}
         How the device's limit is read.
@@ -175,13 +173,13 @@ def _spread_time(tier: Tier, attention: Attention, load: TierLoad, power_cap: st
 
     unit = operation_cycles(device.unit_preset, attention, unit_tokens)
     unit_cycles = operations * unit.interval
-    token_bytes = (attention.head_dim + attention.v_head_dim) * _ELEMENT_BYTES
-    device_bytes = per_device * slice_tokens * token_bytes
+    token_bytes = attention.token_bytes
+    device_tokens = per_device * slice_tokens
     bounds = {
         "unit": unit_cycles / device.unit_clock_hz.number,
-        "cap": device_bytes / device.cap_bytes_per_s.number
+        "cap": device_tokens * token_bytes / device.cap_bytes_per_s.number
         if power_cap == "bytes"
-        else device_bytes * attention.group * 2 / _ELEMENT_BYTES / device.cap_flops_per_s.number,
+        else device_tokens * attention.token_flops / device.cap_flops_per_s.number,
     }
     read_bytes = slices * slice_tokens * token_bytes
     if device.unit_column_bytes is not None and device.unit_column_s is not None:
@@ -296,11 +294,14 @@ def tier_rate(tier: Tier, attention: Attention, *, power_cap: str) -> float:
         many = 1 << 16
         channel_s = channel_time(device, attention, many, group).stream_s
         return tier.channels * many / (channel_s * attention.stored_heads)
-    cap = device.cap_bytes_per_s.number if power_cap == "bytes" else device.cap_flops_per_s.number / group
+    if power_cap == "bytes":
+        capped = device.cap_bytes_per_s.number / token_bytes
+    else:
+        capped = device.cap_flops_per_s.number / (attention.token_flops * attention.stored_heads)
     units = device.channels.integer * device.units_per_channel.integer
     many = 1 << 12
     cycles = operation_cycles(device.unit_preset, attention, many).interval / many * attention.stored_heads * group
-    limits = [cap * count / token_bytes, units * count * device.unit_clock_hz.number / cycles]
+    limits = [capped * count, units * count * device.unit_clock_hz.number / cycles]
     if device.unit_column_bytes is not None and device.unit_column_s is not None:
         limits.append(units * count * device.unit_column_bytes.integer / device.unit_column_s.number / token_bytes)
     if device.page is not None:

@@ -44,9 +44,12 @@ class StageCycles:
 
 
 def unit_dim(preset: str, attention: Attention) -> int:
-    """Return the head dimension of units of ``preset``: the model's, up to whole beats, and at least two of them."""
+    """Return the head dimension of units of ``preset``: the model's, up to whole beats, and at least two of them.
+
+    Keys and values fill as many beats as the longer of the two.
+    """
     lanes = UNIT_PRESETS[preset].processing.lanes
-    return max(2 * lanes, -(-max(attention.head_dim, attention.v_head_dim) // lanes) * lanes)
+    return max(2 * lanes, -(-max(attention.key_dim, attention.value_dim) // lanes) * lanes)
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,7 @@ def finish_cycles(preset: str, attention: Attention) -> StageCycles:
 
 def state_bytes(attention: Attention) -> int:
     """Return the bytes of one state on a wire: m, l and o in fp32, at the model's own head dimension."""
-    return 4 * (2 + attention.v_head_dim)
+    return 4 * (2 + attention.value_dim)
 
 
 def unit_parts(preset: str, merge_preset: str) -> tuple[Part, ...]:

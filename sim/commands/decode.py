@@ -31,6 +31,7 @@ A memory's power limit counts columns read (bytes) or operations (flops): they d
 examples:
   nearkv decode --system pam --model llama-3.1-70b --context 32768 --batch 64
   nearkv decode --system pam --model opt-175b --context 2048 --batch 256 --json
+  nearkv decode --system pam --model deepseek-v3.2 --context 8192 --batch 16 --allow-mla
   nearkv decode --system pam-seed --model path/to/config.json --context 8192 --batch 16 --keep 0.125
   nearkv decode --system karat-seed --scenario worked-example --json"""
 
@@ -63,6 +64,11 @@ def add_parser(commands: Subparsers[argparse.ArgumentParser]) -> None:
         metavar="KIND",
         help=f"how a memory's power limit is read: {', '.join(POWER_CAPS)} (default: %(default)s)",
     )
+    parser.add_argument(
+        "--allow-mla",
+        action="store_true",
+        help="model multi-head latent attention, which keeps the units busy far longer than the memory",
+    )
     add_json(parser)
 
 
@@ -79,6 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
         placement=arguments.placement,
         keep=arguments.keep,
         power_cap=arguments.power_cap,
+        allow_mla=arguments.allow_mla,
     )
     record = decode_record(load_system(arguments.system), load_model(arguments.model), request)
     if arguments.json:

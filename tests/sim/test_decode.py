@@ -12,7 +12,6 @@ from hw.presets import Value
 from hw.tables import load_table
 from sim.calibration import factors
 from sim.decode import decode_step
-from sim.errors import UnsupportedError
 from sim.gpu import head_time, layer_time
 from sim.links import Link, transfer_s
 from sim.model_config import load_model, parse_model
@@ -222,14 +221,6 @@ def test_windows_bound_what_is_read() -> None:
     ]
     assert record["layers"][1]["attention_us"] < record["layers"][0]["attention_us"]
     assert record["kv_bytes_total"] == 4 * 4096 * model.kv_bytes_per_token
-
-
-def test_latent_attention_is_refused_with_the_reason() -> None:
-    with pytest.raises(UnsupportedError) as caught:
-        decode_step(PAM, load_model("deepseek-v3.2"), StepRequest(context=100, batch=1))
-    # 128 passes of a 21.3 GB/s unit over what 1.6 TB/s leave each of 1024 banks
-    assert "has 128 query heads on one latent" in str(caught.value)
-    assert "about 9 times slower than hbm-pim delivers columns" in str(caught.value)
 
 
 def test_both_readings_of_the_power_cap_are_shown() -> None:
