@@ -9,6 +9,7 @@ from rich.table import Table
 
 from hw.presets import DRAM_ORGANISATIONS, DRAM_TIMINGS, MEMORY_PRESETS, UNIT_PRESETS, Deviation, Value
 from hw.presets.devices import DEVICE_PRESETS
+from hw.presets.gemv import GEMV_PRESETS
 from hw.presets.pnm import PNM_PRESETS
 from sim.calibration import factors
 from sim.model_config import load_model, model_names
@@ -77,7 +78,7 @@ def catalogue() -> list[Entry]:
     ]
     devices = [
         Entry("device", device.name, device.description, dict(device.values()), device.deviations)
-        for device in (*MEMORY_PRESETS.values(), *DEVICE_PRESETS.values())
+        for device in (*MEMORY_PRESETS.values(), *DEVICE_PRESETS.values(), *GEMV_PRESETS.values())
     ]
     devices += [Entry("device", pnm.name, pnm.description, dict(pnm.values())) for pnm in PNM_PRESETS.values()]
     drams = [

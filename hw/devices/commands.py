@@ -55,13 +55,17 @@ class ColumnKind(enum.Enum, shape=2):
 
 
 def address_fields(organisation: Organisation) -> dict[str, Any]:
-    """Return the fields that name one bank of a channel, and their shapes."""
-    return {
-        "pseudochannel": range(organisation.pseudochannels),
-        "rank": range(organisation.ranks),
-        "bankgroup": range(organisation.bankgroups),
-        "bank": range(organisation.banks),
+    """Return the fields that name one bank of a channel, and their shapes.
+
+    A field has a bit also where there is one of its kind alone: Verilog has no vector of none.
+    """
+    counts = {
+        "pseudochannel": organisation.pseudochannels,
+        "rank": organisation.ranks,
+        "bankgroup": organisation.bankgroups,
+        "bank": organisation.banks,
     }
+    return {name: range(max(2, count)) for name, count in counts.items()}
 
 
 def row_command_layout(organisation: Organisation) -> data.StructLayout:

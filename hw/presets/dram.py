@@ -24,6 +24,8 @@ _ATTACC_FREE = f"{_ATTACC}_NPC (no power constraint)"
 _ATTACC_CODE = "scale-snu/attacc_simulator c600051, HBM3-PIM.cpp"
 _RAM2 = "CMU-SAFARI/ramulator2 c5b1c3a, HBM2.py, preset HBM2_2000Mbps"
 _RAM2_RULE = "CMU-SAFARI/ramulator2 c5b1c3a, HBM2.py"
+_HBM2 = "CMU-SAFARI/ramulator2 c5b1c3a, HBM2.py, organisation HBM2_8Gb"
+_FIM = "Lee et al., ISCA 2021 (HBM2-PIM): a unit for two banks, here one bank of twice the rows"
 
 
 @dataclass(frozen=True)
@@ -105,9 +107,44 @@ _ROWS = Deviation(
     reason="the paper gives 16 GB a stack and the counts down to the bank; 1 KB rows as in AttAcc leave 16384 of them",
 )
 
+_HBM2_ROWS = Deviation(
+    field="rows",
+    printed="65536",
+    used="32768 a bank",
+    reason="with 16 banks a pseudo-channel and 1 KB rows these make the 8 Gb a channel that the same entry names",
+)
+
+_HBM2_64CH = {
+    "channels": Value(64, "1", "4 stacks of 8 channels; a pseudo-channel is taken as a channel, as PIMSimulator does"),
+    "pseudochannels": Value(1, "1", "see channels"),
+    "ranks": Value(1, "1", _HBM2),
+    "bankgroups": Value(4, "1", _HBM2),
+    "banks": Value(4, "1", _HBM2),
+    "rows": Value(32768, "1", f"{_HBM2}: what 8 Gb a channel make"),
+    "columns": Value(32, "1", f"{_HBM2}: 128 of 8 B, four a burst"),
+    "dq_bits": Value(64, "bits", _HBM2),
+    "burst_length": Value(4, "bits", "JEDEC JESD235: HBM2 in pseudo-channel mode"),
+    "column_bytes": Value(32, "bytes", "JEDEC JESD235: 256 bits an access"),
+    "capacity_bytes": Value(32 << 30, "bytes", "4 stacks of 8 GB"),
+}
+
 DRAM_ORGANISATIONS = {
     preset.name: preset
     for preset in (
+        _preset(
+            Organisation,
+            "hbm2-64ch",
+            "HBM2 of 8 Gb a channel, 64 pseudo-channels taken as channels",
+            _HBM2_64CH,
+            _HBM2_ROWS,
+        ),
+        _preset(
+            Organisation,
+            "hbm2-64ch-pairs",
+            "the same with two banks taken as one, for units that two banks share",
+            _HBM2_64CH | {"banks": Value(2, "1", _FIM), "rows": Value(65536, "1", _FIM)},
+            _HBM2_ROWS,
+        ),
         _preset(
             Organisation,
             "hbm3-16gb",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sim.commands.options import Subparsers, add_command, add_json
 from sim.commands.study import add_measuring_options, measured_rows
@@ -17,9 +17,11 @@ from sim.report import print_tables, to_json
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Mapping
 
     from rich.table import Table
 
+    from hw.timing.gemv import GemvPoint
     from hw.timing.logic_die import ReductionPoint
 
 __all__ = [
@@ -28,6 +30,7 @@ __all__ = [
     "run_attacc",
     "run_exp_anchors",
     "run_exp_seed",
+    "run_gemv",
     "run_karat_paper",
     "run_reduction",
 ]
@@ -37,6 +40,7 @@ examples:
   nearkv compare exp-seed
   nearkv compare exp-anchors --liberty cells.lib --json
   nearkv compare attacc
+  nearkv compare gemv
   nearkv compare reduction
   nearkv compare area
   nearkv compare karat-paper"""
@@ -55,6 +59,8 @@ def add_parser(commands: Subparsers[argparse.ArgumentParser]) -> None:
         add_json(entry)
     summary = "64 heads on one HBM3 stack: AttAcc's simulator beside a Verilated channel"
     add_json(add_command(names, "attacc", summary, "example: nearkv compare attacc --json", run_attacc))
+    summary = "a matrix times a vector on HBM2-PIM: two simulators beside a Verilated channel"
+    add_json(add_command(names, "gemv", summary, "example: nearkv compare gemv --json", run_gemv))
     summary = "the part of attention's time that a stack's reduction leaves exposed, over context and devices"
     add_json(add_command(names, "reduction", summary, "example: nearkv compare reduction --json", run_reduction))
     summary = "bytes and intensities of sparse attention as arXiv:2608.03555 prints them"
@@ -132,6 +138,46 @@ def run_attacc(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def run_gemv(arguments: argparse.Namespace) -> int:
+    """Print cycles of two simulators beside ours and return 0."""
+    from hw.cosim import CosimError
+    from hw.measure_gemv import gemv_sha256, measure_gemv
+    from hw.presets.gemv import GEMV_PRESETS
+    from hw.toolchain import ToolError
+    from sim.comparisons import gemv
+
+    points: dict[tuple[str, int, int], GemvPoint] = {}
+    try:
+        for name, preset in GEMV_PRESETS.items():
+            for outputs, inputs in gemv.SIZES:
+                text = f"{name}: {outputs} x {inputs} under Verilator (a first build takes a while)"
+                print(text, file=sys.stderr, flush=True)
+                points[name, outputs, inputs] = measure_gemv(preset, outputs, inputs)
+        hashes = {name: gemv_sha256(preset) for name, preset in GEMV_PRESETS.items()}
+    except (CosimError, ToolError) as error:
+        raise SimError(str(error)) from None
+    rows = gemv.gemv_rows(points)
+    if arguments.json:
+        record = {
+            "rows": rows,
+            "points": [gemv.gemv_record(point) for point in points.values()],
+            "provenance": _measured(hashes),
+            "manifest": manifest(hashes, seed=0),
+        }
+        sys.stdout.write(to_json(record))
+    else:
+        title = "fp16 matrix times vector on HBM2 with units at its banks [measured-rtl]"
+        print_tables([comparison_table(title, rows), *gemv.NOTES])
+    return 0
+
+
+def _measured(hashes: Mapping[str, str]) -> dict[str, Any]:
+    """Return the class of cycles measured on the Verilog of these hashes, by device."""
+    return combine(
+        Part(f"cycles of {name}", "measured-rtl", f"Verilog sha256 {digest}") for name, digest in hashes.items()
+    ).to_dict()
+
+
 def run_reduction(arguments: argparse.Namespace) -> int:
     """Print exposed reduction beside published claims; return 1 if a root's state differs from its golden model."""
     from hw.cosim import CosimError
@@ -163,10 +209,7 @@ def run_reduction(arguments: argparse.Namespace) -> int:
             "rows": rows,
             "below_one_percent_tokens": below,
             "points": [reduction.point_record(points[key]) for key in sorted(points)],
-            "provenance": combine(
-                Part(f"cycles of {preset}", "measured-rtl", f"Verilog sha256 {digest}")
-                for preset, digest in hashes.items()
-            ).to_dict(),
+            "provenance": _measured(hashes),
             "manifest": manifest(hashes, seed=0),
         }
         sys.stdout.write(to_json(record))
