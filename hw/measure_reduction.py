@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from golden.checks import require_int
 from golden.numerics import unit_numerics
 from golden.partial import merge_tree
 from hw.builds import digest
+from hw.channel_operation import shared_head
 from hw.channel_run import run_channel
 from hw.logic_die_params import LogicDieParams
 from hw.logic_die_run import logic_die_verilog, run_behind
@@ -17,13 +21,15 @@ from hw.payloads import pack_state
 from hw.timing.logic_die import ReductionPoint, state_bytes
 
 if TYPE_CHECKING:
+    from hw.channel_operation import ChannelOperation
+    from hw.device_params import ChannelParams
     from hw.presets.devices import DevicePreset
 
 __all__ = ["measure_reduction", "reduction_sha256"]
 
 
 def measure_reduction(
-    preset: DevicePreset, context: int, *, heads: int = 64, head_dim: int = 128, seed: int = 0
+    preset: DevicePreset, context: int, *, heads: int = 64, head_dim: int = 128, group: int = 1, seed: int = 0
 ) -> ReductionPoint:
     """Run one decode step of one layer's attention on a stack, refresh included, the first due after n_refi.
 
@@ -34,9 +40,11 @@ def measure_reduction(
     context : int
         Tokens of each query head; a multiple of the parts that a channel deals them to.
     heads : int
-        Query heads, a multiple of the channels.
+        Query heads, a multiple of the channels times ``group``.
     head_dim : int
         Elements of a key.
+    group : int
+        Query heads that share keys and values: the channel makes a pass over the same rows for each.
     seed : int
         Seed of the random keys, values and queries, which change no cycle.
 
@@ -51,18 +59,21 @@ def measure_reduction(
     require_int("context", context, channel.parts)
     if context % channel.parts:
         raise ValueError(f"context must be a multiple of the {channel.parts} parts of a channel, not {context!r}")
-    require_int("heads", heads, preset.channels)
-    if heads % preset.channels:
-        raise ValueError(f"heads must be a multiple of the {preset.channels} channels, not {heads!r}")
-    sizes = RunSizes(head_dim, context // channel.parts, heads // preset.channels)
+    require_int("group", group, 1)
+    shared = preset.channels * group
+    require_int("heads", heads, shared)
+    if heads % shared:
+        raise ValueError(
+            f"heads must be a multiple of the {preset.channels} channels times {group} a KV head, not {heads!r}"
+        )
     run = run_channel(
         channel,
-        random_operations(channel, sizes, seed=seed),
+        _passes(channel, RunSizes(head_dim, context // channel.parts, heads // shared), group, seed),
         rows=MEASURED_ROWS,
         first_refresh_cycles=channel.timing.n_refi,
         platform=NATIVE,
     )
-    die = LogicDieParams(channel=channel)
+    die = _logic_die(channel)
     root = run_behind(die, run, platform=NATIVE)
 
     state = channel.reduction
@@ -80,6 +91,7 @@ def measure_reduction(
         context=context,
         heads=heads,
         head_dim=head_dim,
+        group=group,
         last_column=int(column_read_cycles(run)[-1]),
         last_state=int(run.bodies[0].cycles[-1]),
         last_root=int(root.body.cycles[-1]),
@@ -92,5 +104,23 @@ def measure_reduction(
 
 def reduction_sha256(preset: DevicePreset) -> str:
     """Return the hash of the Verilog that is measured, channel and logic die together, as gates."""
-    die, _ = logic_die_verilog(LogicDieParams(channel=preset.channel))
+    die, _ = logic_die_verilog(_logic_die(preset.channel))
     return digest(channel_sha256(preset.channel), die)
+
+
+def _logic_die(channel: ChannelParams) -> LogicDieParams:
+    """Return the logic die of a channel: groups merge by twos, then all pairs at the root."""
+    return LogicDieParams(channel=channel, fan_ins=(2, channel.groups // 2))
+
+
+def _passes(channel: ChannelParams, sizes: RunSizes, group: int, seed: int) -> list[ChannelOperation]:
+    """Return ``group`` operations on each of ``sizes.operations`` KV heads."""
+    rng = np.random.default_rng(seed)
+    return [
+        one
+        for number, operation in enumerate(random_operations(channel, sizes, seed=seed))
+        for one in shared_head(
+            replace(operation, kv_head=number),
+            [operation.query, *(rng.permutation(operation.query) for _ in range(group - 1))],
+        )
+    ]

@@ -40,9 +40,11 @@ class ReductionPoint:
     context : int
         Tokens of each query head.
     heads : int
-        Query heads of the stack, each with keys and values of its own, dealt to the channels.
+        Query heads of the stack; their keys and values are dealt to the channels.
     head_dim : int
         Elements of a key.
+    group : int
+        Query heads that share keys and values: passes over the same rows.
     last_column, last_state, last_root : int
         Cycles of the memory clock, from the start, of the last column of values that was read, of the last beat of a
         group's state, and of the last beat of the root's.
@@ -65,6 +67,7 @@ class ReductionPoint:
     bank_bytes: int
     up_bytes: int
     equal_to_golden: bool
+    group: int = 1
 
     @property
     def exposed_cycles(self) -> int:

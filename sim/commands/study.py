@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sim.commands import study_reduction
 from sim.commands.options import Subparsers, add_command, add_json, positive
 from sim.manifest import manifest
 from sim.report import print_tables, to_csv, to_json, write_text
@@ -21,6 +22,7 @@ __all__ = ["add_measuring_options", "add_parser", "measured_rows", "run"]
 _DETAILS = """\
 examples:
   nearkv study exp --plot exp.png
+  nearkv study reduction --plot reduction.png
   nearkv study exp --help"""
 
 _EXP_DETAILS = """\
@@ -51,6 +53,7 @@ def add_parser(commands: Subparsers[argparse.ArgumentParser]) -> None:
     add_json(exp)
     exp.add_argument("--csv", metavar="FILE", help="also write the rows as CSV")
     exp.add_argument("--plot", metavar="FILE", help="also draw the rows; the suffix decides the format")
+    study_reduction.add_parser(studies)
 
 
 def add_measuring_options(parser: argparse.ArgumentParser) -> None:

@@ -50,10 +50,10 @@ _FENCED = 8
 _COLUMN_CYCLES = 4
 
 NOTES = (
-    "cycles of 1 ns from start to last state, refresh on; 64 channels that do the same, one bank group of one simulated",
+    "cycles of 1 ns from start to last state, refresh on; 64 channels do the same, one bank group of one simulated",
     "hbm2-pairs: a unit for every two banks, like theirs; hbm2-banks: a unit at every bank, half the columns",
     "half of the matrix is read as keys, half as values: no operation gives q . k out; sums to the pins are left out",
-    "x, y, fences of theirs: columns of vector and results, as a unit has 8 accumulators; a fence after every 8 columns",
+    "x, y, fences of theirs: columns of vector and results, a unit has 8 accumulators; a fence after every 8 columns",
 )
 """What is compared, in a line each."""
 

@@ -22,7 +22,18 @@ if TYPE_CHECKING:
 
     from hw.timing.logic_die import ReductionPoint
 
-__all__ = ["CONTEXTS", "LIMIT", "PRESETS", "SYMMETRY", "below", "below_lines", "point_record", "reduction_rows"]
+__all__ = [
+    "CENT_SHARES",
+    "CONTEXTS",
+    "LIMIT",
+    "PAM_LIMIT",
+    "PRESETS",
+    "SYMMETRY",
+    "below",
+    "below_lines",
+    "point_record",
+    "reduction_rows",
+]
 
 PRESETS = ("pam", "pam-wide", "attacc", "attacc-unlimited")
 """Devices: split head dimension and whole tokens with the power cap on; without it, two paces of the memory."""
@@ -33,14 +44,18 @@ CONTEXTS = tuple(128 << step for step in range(8))
 LIMIT = 0.01
 """Part of attention's time that exposed reduction is to stay below."""
 
+PAM_LIMIT = 0.02
+"""Part that the paper of PAM claims it to stay below."""
+
+CENT_SHARES = {128: 2.3 / 25.6, 2048: 8.9 / 45.8, 4096: 16.0 / 68.0}
+"""Share of a block's time of CENT's unit for softmax and norm, by context."""
+
 SYMMETRY = "one bank group simulated, its states stand for all 16 of its channel; links and tree are simulated whole"
 
-_STEP = 64
 _HEADLINE = ("pam", 4096)
 _PAM = "arXiv:2602.11521: reduction latency < 2 % of PAMattention's time"
 _BYTES = "arXiv:2602.11521: 59 % fewer transfers inside a device; it does not say than what"
 _CENT = "Yufeng98/CENT simulation_results.csv, Llama2-7B on 8 devices"
-_CENT_SHARES = {128: 2.3 / 25.6, 2048: 8.9 / 45.8, 4096: 16.0 / 68.0}
 
 
 def reduction_rows(points: Mapping[tuple[str, int], ReductionPoint]) -> list[dict[str, Any]]:
@@ -61,7 +76,7 @@ def reduction_rows(points: Mapping[tuple[str, int], ReductionPoint]) -> list[dic
         _share_row(f"{device}, {tokens:,} tokens: goal", LIMIT, "the goal of this device", device, points[_HEADLINE])
     ]
     rows += [
-        _share_row(f"{preset}, {context:,} tokens", 0.02, _PAM, preset, points[preset, context])
+        _share_row(f"{preset}, {context:,} tokens", PAM_LIMIT, _PAM, preset, points[preset, context])
         for preset in PRESETS
         for context in CONTEXTS
     ]
@@ -73,7 +88,7 @@ def reduction_rows(points: Mapping[tuple[str, int], ReductionPoint]) -> list[dic
             device,
             points[device, context],
         )
-        for context, share in _CENT_SHARES.items()
+        for context, share in CENT_SHARES.items()
     ]
     for preset in PRESETS[:2]:
         point = points[preset, tokens]
@@ -109,8 +124,10 @@ def _share_row(name: str, reference: float, source: str, preset: str, point: Red
     )
 
 
-def below(share: Callable[[int], float], known: Mapping[int, float], limit: float = LIMIT) -> int | None:
-    """Return the fewest tokens, a multiple of 64, from which on the exposed share stays below ``limit``.
+def below(
+    share: Callable[[int], float], known: Mapping[int, float], limit: float = LIMIT, step: int = 64
+) -> int | None:
+    """Return the fewest tokens, a multiple of ``step``, from which on the exposed share stays below ``limit``.
 
     Parameters
     ----------
@@ -120,6 +137,8 @@ def below(share: Callable[[int], float], known: Mapping[int, float], limit: floa
         Shares measured already, falling with the tokens from the last one that is not below the limit on.
     limit : float
         The limit.
+    step : int
+        Tokens between the numbers tried; divides those known.
 
     Returns
     -------
@@ -132,11 +151,11 @@ def below(share: Callable[[int], float], known: Mapping[int, float], limit: floa
         return contexts[0]
     if above[-1] == contexts[-1]:
         return None
-    low, high = above[-1] // _STEP, contexts[contexts.index(above[-1]) + 1] // _STEP
+    low, high = above[-1] // step, contexts[contexts.index(above[-1]) + 1] // step
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if share(middle * _STEP) < limit else (middle, high)
-    return high * _STEP
+        low, high = (low, middle) if share(middle * step) < limit else (middle, high)
+    return high * step
 
 
 def below_lines(found: Mapping[str, int | None]) -> list[str]:
