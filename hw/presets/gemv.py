@@ -13,7 +13,7 @@ _TIMING = "hbm2-2000"
 _HEAD_DIM = 256
 _OURS = "chosen here"
 _SOURCES = {
-    "organisation": "see the organisation",
+    "organisation": "the 64 channels that PIMSimulator and UniNDP were run with",
     "timing": "CMU-SAFARI/ramulator2 c5b1c3a: 1 ns, the clock that PIMSimulator and UniNDP count in",
     "mapping": f"{_OURS}: a row of the matrix whole in a bank, as in PIMSimulator",
     "head_dim": f"{_OURS}: elements of the vector that lie at a unit at a time, 512 B",

@@ -7,7 +7,9 @@ first refresh due after one interval.
 Alike: 64 channels of 16 banks, 1 KB rows, 32 B columns, 1 ns, a column of all units every tCCD_L, so that as many
 units read as many columns. Not alike: the other timings are ramulator2's of HBM2 at 2 Gb/s; two banks that share a unit
 are one bank of twice the rows, whose rows are opened one after the other; a vector's tile of 256 elements lies at the
-units, and goes out between the columns.
+units, and goes out between the columns; sums of 16 lanes are added up, where theirs leave as they are. Counts of
+theirs follow from the matrix: 8 accumulators at a unit, so that the vector comes anew for every 4,096 outputs, and a
+fence after every 8 columns (Lee et al., ISCA 2021).
 
 No operation of our channel gives q . k out, so that attention runs: half of the matrix in the place of keys, half in
 that of values (:func:`hw.measure_gemv.measure_gemv`). The fp32 sums on their way to the pins are left out.
