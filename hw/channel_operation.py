@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from golden.checks import require_int
+from hw.device_params import Mapping
 from hw.memory.kv_rows import KvRows, kv_rows
 
 if TYPE_CHECKING:
@@ -97,21 +98,22 @@ class KvHead:
     ----------
     rows : KvRows
         Rows of all its tokens, when it has most of them.
-    key_row : int
-        First row of keys; those of values follow the keys.
+    key_row, value_row : int
+        First row of keys, and of values, counted over the banks that a part's rows go to in turn.
     keys, values : list of ndarray of uint16, shape (tokens, head_dim)
         What they hold before the first operation, in each simulated part.
     """
 
     rows: KvRows
     key_row: int
+    value_row: int
     keys: list[npt.NDArray[np.uint16]]
     values: list[npt.NDArray[np.uint16]]
 
     @property
-    def value_row(self) -> int:
-        """First row of values."""
-        return self.key_row + self.rows.tiles
+    def end_row(self) -> int:
+        """The row behind the last one of values."""
+        return self.value_row + self.rows.tiles
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,6 +146,8 @@ def place_operations(
 ) -> tuple[list[PlacedOperation], list[KvHead]]:
     """Give every KV head rows, one head behind the other, and every operation its walk over them.
 
+    Keys and values of a tile begin in the same bank: up to ``turn_banks - 1`` rows stay free between keys and values.
+
     Parameters
     ----------
     params : ChannelParams
@@ -167,6 +171,11 @@ def place_operations(
     names = []
     for number, operation in enumerate(operations):
         operation.require_fit(params.parts)
+        if operation.positions is not None and params.mapping is Mapping.GROUP:
+            raise ValueError(
+                "positions must be None for units at the bank groups, which read all tokens, "
+                f"not {operation.positions.tolist()!r}"
+            )
         own = operation.kv_head is None
         names.append(("own", number) if own else ("head", operation.kv_head))
         groups.setdefault(names[-1], []).append(operation)
@@ -176,8 +185,9 @@ def place_operations(
         keys, values = _history(members)
         most = max(int(member.tokens.max(initial=0)) for member in members)
         rows = kv_rows(params, len(members[0].query), most)
-        heads[name] = KvHead(rows=rows, key_row=row, keys=keys, values=values)
-        row += 2 * rows.tiles
+        value_row = row + -(-rows.tiles // params.turn_banks) * params.turn_banks
+        heads[name] = KvHead(rows=rows, key_row=row, value_row=value_row, keys=keys, values=values)
+        row = heads[name].end_row
     placed = [
         PlacedOperation(
             operation=operation,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from golden.formats import FP32
+from hw.channel_load import load_items
 from hw.channel_operation import ChannelOperation, place_operations
 from hw.cosim import CosimError, StreamRecord, run_streams
 from hw.device_params import ChannelBenchParams
@@ -16,7 +17,7 @@ from hw.devices.channel_bench import BENCH_TOP, bench_modules
 from hw.devices.commands import ColumnKind, column_command_layout, row_command_layout
 from hw.devices.layouts import operation_layout, place_layout
 from hw.layouts import head_layout
-from hw.memory.kv_rows import row_images, token_places
+from hw.memory.kv_rows import token_places
 from hw.native_arithmetic import with_native
 from hw.payloads import pack_vectors, unpack, unpack_state
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from golden.numerics import Numerics
     from golden.partial import PartialState
-    from hw.channel_operation import KvHead, PlacedOperation
+    from hw.channel_operation import PlacedOperation
     from hw.device_params import ChannelParams
     from hw.memory.kv_rows import KvRows
 
@@ -149,11 +150,11 @@ def run_channel(
         If the memory model found a rule broken, or units lost something.
     """
     placed, heads = place_operations(params, operations)
-    needed = sum(2 * head.rows.tiles for head in heads)
+    needed = -(-heads[-1].end_row // params.turn_banks) if heads else 0
     rows = max(1 << (needed - 1).bit_length() if needed else 1, 4) if rows is None else rows
     verilog, top = bench_verilog(params, groups=groups, rows=rows, platform=platform)
     streams: dict[str, Any] = {
-        "load": [item for head in heads for item in _load(params, head, groups=groups, rows=rows)],
+        "load": list(load_items(params, heads, groups=groups, rows=rows)),
         "setup": [first_refresh_cycles],
         "operation": [_operation(params, item, number) for number, item in enumerate(placed)],
         "query": [beat for item in placed for beat in _query(params, item)],
@@ -271,25 +272,3 @@ def _columns(params: ChannelParams, item: PlacedOperation, vector: npt.NDArray[n
     filled = np.zeros(item.walk.beats * lanes * params.processing.slices, np.uint16)
     filled[: len(vector)] = vector
     return pack_vectors(filled, lanes)
-
-
-def _load(params: ChannelParams, head: KvHead, *, groups: int, rows: int) -> Iterator[int]:
-    """Yield the items that fill the cells of the simulated banks, row by row, column by column."""
-    organisation = params.organisation
-    lanes, slices = params.processing.lanes, params.processing.slices
-    row_bits = (rows - 1).bit_length()
-    column_bits = (organisation.columns - 1).bit_length()
-    row = head.key_row
-    for vectors in (head.keys, head.values):
-        images = [row_images(head.rows, part, lanes=lanes, slices=slices) for part in vectors]
-        # Axes: bank of the channel, tile, column, element.
-        banks = np.concatenate(images)
-        if len(banks) != groups * organisation.banks:
-            raise ValueError(
-                f"keys and values must be those of {groups * params.parts_per_group} parts, not {len(vectors)}"
-            )
-        for tile in range(head.rows.tiles):
-            for column in range(head.rows.tile_columns):
-                cells = int.from_bytes(banks[:, tile, column].astype("<u2").tobytes(), "little")
-                yield row | column << row_bits | cells << (row_bits + column_bits)
-            row += 1

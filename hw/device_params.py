@@ -16,19 +16,21 @@ __all__ = ["ChannelBenchParams", "ChannelParams", "Mapping"]
 
 
 class Mapping(Enum):
-    """Where the elements of a token lie in a bank group.
+    """Where the elements of a token lie in a bank group, and so where the units sit that read them.
 
     ``SPLIT``: every bank holds a slice of the head dimension of every token, and a score adder sums the banks' parts
-    of a score. ``WHOLE``: every bank holds whole tokens, and a reduction unit merges the banks' states.
+    of a score. ``WHOLE``: every bank holds whole tokens, and a reduction unit merges the banks' states. ``GROUP``: rows
+    of whole tokens go to the banks of a group in turn, and one unit at the group reads all of them.
     """
 
     SPLIT = "split"
     WHOLE = "whole"
+    GROUP = "group"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChannelParams:
-    """One channel of an HBM-PIM stack: banks in lock step, a processing unit at each.
+    """One channel of an HBM-PIM stack: banks in lock step and a processing unit at each, or one at each bank group.
 
     Parameters
     ----------
@@ -37,15 +39,16 @@ class ChannelParams:
     timing : DramTiming
         Cycles of the memory clock that commands keep between each other.
     mapping : Mapping
-        Split head dimension, or whole tokens.
+        Split head dimension or whole tokens, units at the banks; or rows in turn, units at the bank groups.
     processing : ProcessingParams
-        The unit at every bank; ``slices`` is the number of banks in a group for a split head dimension, else 1.
+        The unit at every bank, or bank group; ``slices`` is the number of banks in a group for a split head dimension,
+        else 1.
     reduction : ReductionParams
-        The unit that merges the states of a group's banks; used by ``Mapping.WHOLE``.
+        The unit that merges the states of a group's units; used by ``Mapping.WHOLE``, the layout of states by all.
     logic_ratio : Fraction
         Cycles of the logic for each cycle of the memory clock, at most 1.
     column_period : Fraction or None
-        Cycles of the memory clock that the power cap grants a column read of all banks; None is no cap.
+        Cycles of the memory clock that the power cap grants a column read of all units; None is no cap.
     cap_burst_columns : int
         Columns that may be read at the pace of the memory after a pause before the cap holds again.
 
@@ -86,9 +89,10 @@ class ChannelParams:
             raise ValueError(
                 f"slices must be {slices} for mapping {self.mapping.value!r}, not {self.processing.slices!r}"
             )
-        if self.reduction.num_sources != self.organisation.banks:
+        if self.reduction.num_sources != self.units_per_group:
+            what = "banks" if self.units_per_group > 1 else "unit"
             raise ValueError(
-                f"num_sources of the reduction unit must be the {self.organisation.banks} banks of a group, "
+                f"num_sources of the reduction unit must be the {self.units_per_group} {what} of a group, "
                 f"not {self.reduction.num_sources!r}"
             )
         if self.reduction.head_dim != self.head_dim or self.reduction.lanes != self.processing.lanes:
@@ -122,8 +126,23 @@ class ChannelParams:
 
     @property
     def parts(self) -> int:
-        """Parts that the tokens of a channel are dealt to: bank groups, or banks where tokens lie whole."""
-        return self.groups * (1 if self.mapping is Mapping.SPLIT else self.organisation.banks)
+        """Parts that the tokens of a channel are dealt to: bank groups, or banks that have units and whole tokens."""
+        return self.groups * (self.organisation.banks if self.mapping is Mapping.WHOLE else 1)
+
+    @property
+    def units_per_group(self) -> int:
+        """Processing units of a bank group."""
+        return self.organisation.banks // self.turn_banks
+
+    @property
+    def turn_banks(self) -> int:
+        """Banks that the rows of a part go to in turn: row r of a part is row ``r // turn_banks`` of one of them."""
+        return self.organisation.banks if self.mapping is Mapping.GROUP else 1
+
+    @property
+    def part_rows(self) -> int:
+        """Rows that a part can hold."""
+        return self.organisation.rows * self.turn_banks
 
     @property
     def parts_per_group(self) -> int:

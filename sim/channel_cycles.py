@@ -19,7 +19,7 @@ from hw.memory.kv_rows import kv_rows
 from hw.presets import MEMORY_PRESETS
 from hw.presets.devices import DEVICE_PRESETS
 from hw.tables import TableError, load_table
-from hw.timing.channel import row_cycles
+from hw.timing.channel import streamed_row_cycles
 from sim.provenance import Part
 
 if TYPE_CHECKING:
@@ -145,7 +145,8 @@ def _channel_time(preset: str, head_dim: int, tokens: int, operations: int) -> C
     refresh = float(table.cycles.mean_refresh_cycles(head_dim, walk_tokens, operations))
     row = kv_rows(params, head_dim, 0)
     full, rest = divmod(walk_tokens - 1, row.tile_tokens)
-    rows = full * row_cycles(params, row.tile_tokens * row.beats) + row_cycles(params, (rest + 1) * row.beats)
+    rows = full * streamed_row_cycles(params, row.tile_tokens * row.beats)
+    rows += streamed_row_cycles(params, (rest + 1) * row.beats)
     columns = 2 * walk_tokens * row.beats * operations
     return ChannelTime(
         access_s=cycles.first_column / table.clock_hz,

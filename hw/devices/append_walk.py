@@ -61,7 +61,7 @@ class AppendWalk(wiring.Component):
                 "append": In(append_layout(params)),
                 "token_columns": In(range(organisation.columns + 1)),
                 "is_value": In(1),
-                "tile": In(range(organisation.rows)),
+                "tile": In(range(params.part_rows)),
                 "due": Out(1),
                 "bank": Out(range(organisation.banks)),
                 "column": Out(range(organisation.columns)),

@@ -8,8 +8,11 @@ from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.device_params import ChannelParams, Mapping
 from hw.devices.bank_group import BankGroup, column_layout
 from hw.devices.commands import column_command_layout, row_command_layout
+from hw.devices.group_sequencer import GroupSequencer
+from hw.devices.group_unit import GroupUnit
 from hw.devices.layouts import operation_layout, place_layout
 from hw.devices.modules import group_modules
 from hw.devices.placed import Placed, UnitModule
@@ -21,9 +24,7 @@ if TYPE_CHECKING:
 
     from amaranth.hdl import Value, ValueLike
 
-    from hw.device_params import ChannelParams
-
-__all__ = ["CHANNEL_TOP", "Channel", "add_groups", "channel_modules", "group_module"]
+__all__ = ["CHANNEL_TOP", "Channel", "add_groups", "channel_modules", "channel_sequencer", "group_module"]
 
 CHANNEL_TOP = "nearkv_channel"
 """Name of the top module of :class:`Channel`."""
@@ -118,7 +119,7 @@ class Channel(wiring.Component):
         """Place the sequencer and the groups."""
         m = Module()
         params = self.params
-        m.submodules.sequencer = sequencer = ChannelSequencer(params, parts=params.parts)
+        m.submodules.sequencer = sequencer = channel_sequencer(params, parts=params.parts)
         for name in ("operation", "query", "append", "places"):
             wiring.connect(m, wiring.flipped(getattr(self, name)), getattr(sequencer, name))
         for name in ("row_command", "column_command"):
@@ -147,7 +148,7 @@ class _WithGroups(Protocol):
 def add_groups(
     m: Module,
     device: _WithGroups,
-    sequencer: ChannelSequencer,
+    sequencer: ChannelSequencer | GroupSequencer,
     enable: Value,
     columns: Sequence[tuple[ValueLike, ValueLike]],
 ) -> list[Placed]:
@@ -159,7 +160,7 @@ def add_groups(
         That of the device.
     device : Component
         The device: its groups' states are its ``head`` and ``body``.
-    sequencer : ChannelSequencer
+    sequencer : ChannelSequencer or GroupSequencer
         Hears the permissions of all its parts.
     enable : Value
         Cycles of the logic.
@@ -204,4 +205,10 @@ def channel_modules(params: ChannelParams) -> list[UnitModule]:
 
 def group_module(params: ChannelParams) -> UnitModule:
     """Return the Verilog module of a bank group."""
-    return UnitModule("nearkv_bank_group", BankGroup, params)
+    return UnitModule("nearkv_bank_group", GroupUnit if params.mapping is Mapping.GROUP else BankGroup, params)
+
+
+def channel_sequencer(params: ChannelParams, *, parts: int) -> ChannelSequencer | GroupSequencer:
+    """Return what drives the banks: all of them in lock step, or one of every group where the unit is the group's."""
+    made = GroupSequencer if params.mapping is Mapping.GROUP else ChannelSequencer
+    return made(params, parts=parts)

@@ -10,14 +10,13 @@ from amaranth.lib.wiring import In, Out
 
 from golden.checks import require_type
 from hw.device_params import ChannelBenchParams
-from hw.devices.channel import add_groups, group_module
+from hw.devices.channel import add_groups, channel_sequencer, group_module
 from hw.devices.clock_enable import ClockEnable
 from hw.devices.commands import column_command_layout, row_command_layout
 from hw.devices.layouts import operation_layout, place_layout
 from hw.devices.memory_model import MemoryModel, load_layout
 from hw.devices.modules import group_modules
 from hw.devices.placed import UnitModule
-from hw.devices.sequencer import ChannelSequencer
 from hw.layouts import body_layout, head_layout, vector_layout
 from hw.memory.model_params import MemoryModelParams
 from hw.memory.rules import rule_names
@@ -98,13 +97,12 @@ class ChannelBench(wiring.Component):
         """Connect the parts."""
         m = Module()
         params = self.params
-        per_group = params.parts_per_group
         running, refreshing = Signal(), Signal()
         memory = MemoryModel(self.memory)
         # What the rules remember begins with the run; the cells keep what has been loaded.
         m.submodules.memory = ResetInserter(~running)(memory)
         m.submodules.clock = clock = ClockEnable(params.logic_ratio)
-        m.submodules.sequencer = sequencer = ChannelSequencer(params, parts=self.groups * per_group)
+        m.submodules.sequencer = sequencer = channel_sequencer(params, parts=self.groups * params.parts_per_group)
         wiring.connect(m, wiring.flipped(self.load), memory.load)
         for name in ("query", "append", "places"):
             wiring.connect(m, wiring.flipped(getattr(self, name)), getattr(sequencer, name))

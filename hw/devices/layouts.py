@@ -25,7 +25,7 @@ __all__ = [
 
 def place_layout(params: ChannelParams) -> data.StructLayout:
     """Where a token lies in its banks: ``tile`` rows behind the first of keys, and of values, from ``column`` on."""
-    return data.StructLayout({"tile": range(params.organisation.rows), "column": range(params.organisation.columns)})
+    return data.StructLayout({"tile": range(params.part_rows), "column": range(params.organisation.columns)})
 
 
 def append_layout(params: ChannelParams) -> data.StructLayout:
@@ -43,7 +43,7 @@ def rows_layout(params: ChannelParams) -> data.StructLayout:
     token has ``token_columns`` of them. A tile is a row from column 0 on, or, where tokens are ``selected``, the next
     places of a list. ``append`` is written before it is read.
     """
-    rows, columns = params.organisation.rows, params.organisation.columns
+    rows, columns = params.part_rows, params.organisation.columns
     return data.StructLayout(
         {
             "key_row": range(rows),

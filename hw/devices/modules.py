@@ -22,12 +22,14 @@ __all__ = ["adder_module", "group_modules", "merge_module", "stage_module", "uni
 
 def group_modules(params: ChannelParams) -> list[UnitModule]:
     """Return the modules inside a bank group."""
+    if params.mapping is Mapping.GROUP:
+        return [unit_module(params)]
     modules = [unit_module(params), stage_module(params)]
     return [*modules, adder_module(params)] if params.mapping is Mapping.SPLIT else modules
 
 
 def unit_module(params: ChannelParams) -> UnitModule:
-    """Return the processing unit at a bank."""
+    """Return the processing unit at a bank, or at a bank group."""
     return UnitModule("nearkv_processing_enabled", _processing, params.processing)
 
 

@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
-from amaranth.lib import data, stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib import wiring
 
 from golden.checks import require_int, require_type
 from hw.device_params import ChannelParams
 from hw.devices.append_walk import AppendWalk
 from hw.devices.broadcaster import Broadcaster
-from hw.devices.commands import (
-    ColumnKind,
-    RowKind,
-    Scope,
-    address_fields,
-    column_command_layout,
-    row_command_layout,
-)
-from hw.devices.layouts import operation_layout, permission_layout, place_layout
+from hw.devices.commands import ColumnKind, RowKind, Scope, address_fields
 from hw.devices.power_cap import PowerCap
 from hw.devices.refresh import RefreshTimer
 from hw.devices.row_walk import RowWalk
+from hw.devices.sequencer_ports import drive_command, permitted, sequencer_members
 from hw.devices.spacing import Spacing
-from hw.layouts import vector_layout
 
 __all__ = ["ChannelSequencer"]
 
@@ -114,29 +103,7 @@ class ChannelSequencer(wiring.Component):
         require_int("parts", parts, 1, params.parts)
         self.params = params
         self.parts = parts
-        super().__init__(
-            {
-                "start": In(1),
-                "first_refresh_cycles": In(range(params.timing.n_refi + 1)),
-                "operation": In(stream.Signature(operation_layout(params))),
-                "query": In(stream.Signature(vector_layout(params.processing))),
-                "append": In(stream.Signature(vector_layout(params.processing))),
-                "places": In(stream.Signature(place_layout(params))),
-                "permissions": In(data.ArrayLayout(permission_layout(params), parts)),
-                "command_free": In(1),
-                "query_free": In(1),
-                "command_valid": Out(1),
-                "query_valid": Out(1),
-                "banks": Out(params.organisation.banks),
-                "row_command": Out(
-                    wiring.Signature({"valid": Out(1), "payload": Out(row_command_layout(params.organisation))})
-                ),
-                "column_command": Out(
-                    wiring.Signature({"valid": Out(1), "payload": Out(column_command_layout(params.organisation))})
-                ),
-                "write_data": Out(vector_layout(params.processing)),
-            }
-        )
+        super().__init__(sequencer_members(params, parts))
 
     def elaborate(self, platform: object) -> Module:
         """Connect broadcaster and walks, and decide what happens to the row that is open."""
@@ -156,7 +123,14 @@ class ChannelSequencer(wiring.Component):
         is_open = Signal()
         open_row = Signal.like(walk.row)
         here = is_open & walk.valid & (open_row == walk.row)
-        go_on = Mux(append.due, self.append.valid, self._permitted(walk))
+        wanted = permitted(
+            self.permissions,
+            parts=self.parts,
+            is_value=walk.is_value,
+            operation=walk.operation,
+            value_tile=walk.value_tile,
+        )
+        go_on = Mux(append.due, self.append.valid, wanted)
         m.d.comb += [
             events["activate"].eq(~is_open & walk.valid & ~refresh.owed & spaced["activate"]),
             events["write"].eq(here & append.due & go_on & spaced["write"]),
@@ -206,8 +180,8 @@ class ChannelSequencer(wiring.Component):
         ]
         address = {name: Mux(write, walk.append[name], 0) for name in address_fields(self.params.organisation)}
         column = Mux(read, walk.column, Mux(write, append.column, 0))
-        _drive(m, row.payload, {"kind": row_kind, "scope": Scope.ALL_BANK, "row": Mux(activate, walk.row, 0)})
-        _drive(
+        drive_command(m, row.payload, {"kind": row_kind, "scope": Scope.ALL_BANK, "row": Mux(activate, walk.row, 0)})
+        drive_command(
             m,
             columns.payload,
             {"kind": column_kind, "scope": scope, **address, "bank": Mux(write, append.bank, 0), "column": column},
@@ -255,20 +229,3 @@ class ChannelSequencer(wiring.Component):
             "give": [ready("close", "give", timing.n_rp), ready("give", "give", timing.n_rfc)],
         }
         return {kind: Cat(*found).all() for kind, found in distances.items()}
-
-    def _permitted(self, walk: RowWalk) -> Value:
-        """Return whether every part takes the column that is to be read."""
-        counts = [self.permissions[part] for part in range(self.parts)]
-        keys = Cat(*((count.key_operations != walk.operation) for count in counts)).all()
-        values = Cat(*((count.value_tiles != walk.value_tile) for count in counts)).all()
-        return (walk.is_value & values) | (~walk.is_value & keys)
-
-
-def _drive(m: Module, payload: data.View, fields: dict[str, Any]) -> None:
-    """Drive a payload whose other fields are 0, in one assignment: Verilator refuses blocks that read no variable."""
-    parts = []
-    for name, field in payload.shape():
-        part = Signal(field.width, name=f"{name}_field")
-        m.d.comb += part.eq(Value.cast(fields.get(name, 0)))
-        parts.append(part)
-    m.d.comb += Value.cast(payload).eq(Cat(*parts))

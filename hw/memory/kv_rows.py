@@ -93,8 +93,9 @@ def kv_rows(params: ChannelParams, head_dim: int, walk_tokens: int) -> KvRows:
             f"it holds {params.processing.tile_tokens}"
         )
     tiles = -(-walk_tokens // tile_tokens)
-    if 2 * tiles > params.organisation.rows:
-        raise ValueError(f"rows must be at most the {params.organisation.rows} of a bank, not {2 * tiles}")
+    if 2 * tiles > params.part_rows:
+        where = "bank" if params.turn_banks == 1 else "bank group"
+        raise ValueError(f"rows must be at most the {params.part_rows} of a {where}, not {2 * tiles}")
     return KvRows(
         head_dim=head_dim,
         beats=beats,

@@ -40,6 +40,7 @@ __all__ = [
     "command_name",
     "distance",
     "rule_names",
+    "same_bank_activation_cycles",
     "timing_rules",
 ]
 
@@ -221,3 +222,13 @@ def activations_per_window(organisation: Organisation, timing: DramTiming, banks
     together = banks * -(-timing.n_faw // max(timing.n_rc, timing.n_ras + timing.n_rp))
     singly = min(4, -(-timing.n_faw // timing.n_rrds))
     return together, singly
+
+
+def same_bank_activation_cycles(organisation: Organisation, timing: DramTiming) -> int:
+    """Return the distance of ACTSB commands that starts no more than four activations a rank in ``n_faw`` cycles.
+
+    An ACTSB opens a row in each of a rank's ``bankgroups`` bank groups: ``ceil(bankgroups * n_faw / 4)`` cycles apart
+    they draw no more than JEDEC grants single banks, which no rule of the command table asks of them; n_rrdl holds
+    besides. A rank of more than four bank groups starts them all at once, and then keeps that rate.
+    """
+    return max(distance(timing, "ACTSB", "ACTSB", "bankgroup"), -(-organisation.bankgroups * timing.n_faw // 4))

@@ -89,12 +89,13 @@ def _channel(
     """Return a channel of the HBM3 stack whose units have 16 lanes."""
     organisation = DRAM_ORGANISATIONS["hbm3-16gb"].spec
     slices = organisation.banks if mapping is Mapping.SPLIT else 1
+    sources = 1 if mapping is Mapping.GROUP else organisation.banks
     return ChannelParams(
         organisation=organisation,
         timing=DRAM_TIMINGS[timing].spec,
         mapping=mapping,
         processing=ProcessingParams(head_dim=head_dim // slices, tile_tokens=tile_tokens, slices=slices),
-        reduction=ReductionParams(head_dim=head_dim, num_sources=organisation.banks),
+        reduction=ReductionParams(head_dim=head_dim, num_sources=sources),
         column_period=column_period,
     )
 
@@ -152,6 +153,19 @@ DEVICE_PRESETS = {
             timing="hbm3-5200-unlimited",
             cap_bytes_per_s=None,
             sources=_SOURCES | {"cap_bytes_per_s": f"{_ATTACC}: none"},
+        ),
+        DevicePreset(
+            name="attacc-bankgroup",
+            description="the same stack with units at the bank groups, each of which reads its four banks in turn",
+            channel=_channel(Mapping.GROUP, "hbm3-5200", head_dim=256, tile_tokens=8),
+            organisation="hbm3-16gb",
+            timing="hbm3-5200",
+            cap_bytes_per_s=None,
+            sources=_SOURCES
+            | {
+                "mapping": f"{_ATTACC}, gen_trace_attacc_bg.py: rows of whole keys go to the banks of a group in turn",
+                "cap_bytes_per_s": f"{_ATTACC}: the limit stands in n_ccdab, which is its nCCDSB too",
+            },
         ),
         DevicePreset(
             name="pam",

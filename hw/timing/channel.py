@@ -1,4 +1,4 @@
-"""Cycles of a channel of banks in lock step: rows, the rate at which it can stream, and refresh.
+"""Cycles of a channel: rows, the rate at which it can stream, and refresh.
 
 All cycles are those of the memory clock.
 """
@@ -9,15 +9,26 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from hw.memory.rules import same_bank_activation_cycles
+
 if TYPE_CHECKING:
     from hw.device_params import ChannelParams
 
-__all__ = ["StreamLimit", "mean_refreshes", "refreshes_before", "row_cycles", "stream_limit", "with_refresh"]
+__all__ = [
+    "StreamLimit",
+    "mean_refreshes",
+    "refresh_cycles",
+    "refreshes_before",
+    "row_cycles",
+    "stream_limit",
+    "streamed_row_cycles",
+    "with_refresh",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
 class StreamLimit:
-    """The least cycles that a column of all banks can take, sustained.
+    """The least cycles that a column of all units can take, sustained.
 
     Parameters
     ----------
@@ -37,7 +48,7 @@ class StreamLimit:
 
 
 def row_cycles(params: ChannelParams, columns: int, written_columns: int = 0) -> int:
-    """Return the cycles from the activation of a row of which ``columns`` are read to that of the next one.
+    """Return the cycles from the activation of a row of which ``columns`` are read to that of its bank's next one.
 
     With the first read n_rcdrd after the activation, ``max(max(n_rcdrd + (columns - 1) * n_ccdab + n_rtpl, n_ras) +
     n_rp, n_rc)``, refresh, power cap and waiting units left out. Columns of a new token are written before that: the
@@ -54,15 +65,39 @@ def row_cycles(params: ChannelParams, columns: int, written_columns: int = 0) ->
     return max(max(reading, written, timing.n_ras) + timing.n_rp, timing.n_rc)
 
 
-def stream_limit(params: ChannelParams, columns: int) -> StreamLimit:
-    """Return the limit for rows of ``columns`` columns.
+def streamed_row_cycles(params: ChannelParams, columns: int) -> int:
+    """Return the cycles that a row of ``columns`` columns adds to a run of many, all of which are read.
 
-    A refresh takes ``n_rfc`` of every ``n_refi`` cycles: the precharge before it is the row's own.
+    Banks in lock step: a row cycle. Banks in turn: its columns, n_ccdab each, if they hide the opening of the next row;
+    not less than two ACTSB are apart, nor than the share of one bank's row cycle.
+    """
+    cycles = row_cycles(params, columns)
+    if params.turn_banks == 1:
+        return cycles
+    apart = same_bank_activation_cycles(params.organisation, params.timing)
+    return max(columns * params.timing.n_ccdab, apart, -(-cycles // params.turn_banks))
+
+
+def refresh_cycles(params: ChannelParams) -> int:
+    """Return the cycles by which a refresh makes a run longer.
+
+    Banks in lock step: n_rfc, as it comes between rows, and the precharge before it is the row's own. Banks in turn,
+    whose rows hide the opening of the next ones otherwise: ``n_rtpl + n_rp + n_rfc + n_rcdrd`` from the last column
+    before it to the first one behind it, less the n_ccdab between two columns.
     """
     timing = params.timing
-    share = Fraction(timing.n_refi - timing.n_rfc, timing.n_refi)
+    if params.turn_banks == 1:
+        return timing.n_rfc
+    return timing.n_rtpl + timing.n_rp + timing.n_rfc + timing.n_rcdrd - timing.n_ccdab
+
+
+def stream_limit(params: ChannelParams, columns: int) -> StreamLimit:
+    """Return the limit for rows of ``columns`` columns, :func:`refresh_cycles` of every ``n_refi`` being lost."""
+    interval = params.timing.n_refi
+    share = Fraction(interval - refresh_cycles(params), interval)
     return StreamLimit(
-        memory_cycles=Fraction(row_cycles(params, columns), columns) / share, cap_cycles=params.column_period
+        memory_cycles=Fraction(streamed_row_cycles(params, columns), columns) / share,
+        cap_cycles=params.column_period,
     )
 
 
@@ -70,13 +105,14 @@ def refreshes_before(params: ChannelParams, free_cycles: int, first_refresh_cycl
     """Return the refreshes given within a run that takes ``free_cycles`` without any.
 
     The k-th falls due ``first_refresh_cycles + (k - 1) * n_refi`` cycles after the start and makes everything behind
-    it ``n_rfc`` later: it is within the run if that is before the end of what the ones before it have made of the run.
+    it :func:`refresh_cycles` later: it is within the run if that is before the end of what the ones before it have
+    made of the run.
     """
     count = 0
     if first_refresh_cycles == 0:
         return 0
-    timing = params.timing
-    while first_refresh_cycles + count * timing.n_refi < free_cycles + count * timing.n_rfc:
+    interval, added = params.timing.n_refi, refresh_cycles(params)
+    while first_refresh_cycles + count * interval < free_cycles + count * added:
         count += 1
     return count
 
@@ -84,20 +120,20 @@ def refreshes_before(params: ChannelParams, free_cycles: int, first_refresh_cycl
 def with_refresh(params: ChannelParams, free_cycles: int, first_refresh_cycles: int) -> int:
     """Return the cycles of a run that takes ``free_cycles`` without refresh.
 
-    Each refresh costs ``n_rfc``: it waits for the end of a row, whose precharge then serves both. Where it falls
-    beside the end of the run it may or may not be in it, which moves the result by ``n_rfc`` at the most.
+    Each costs :func:`refresh_cycles`, and waits for the end of the rows that are open. Where it falls beside the end of
+    the run it may or may not be in it, which moves the result by as much.
     """
-    return free_cycles + refreshes_before(params, free_cycles, first_refresh_cycles) * params.timing.n_rfc
+    return free_cycles + refreshes_before(params, free_cycles, first_refresh_cycles) * refresh_cycles(params)
 
 
 def mean_refreshes(params: ChannelParams, free_cycles: int) -> Fraction:
     """Return :func:`refreshes_before`, the mean over first refreshes due after 1 to ``n_refi`` cycles.
 
-    For work that begins at any time of a refresh interval. With ``s = n_refi - n_rfc``, a run whose first refresh is
-    due after f cycles has ``ceil((free_cycles - f) / s)`` of them.
+    For work that begins at any time of a refresh interval. With s = n_refi - :func:`refresh_cycles`, a run whose first
+    refresh is due after f cycles has ``ceil((free_cycles - f) / s)`` of them.
     """
-    timing = params.timing
-    step = timing.n_refi - timing.n_rfc
+    interval = params.timing.n_refi
+    step = interval - refresh_cycles(params)
 
     def rounded_up(last: int) -> int:
         """Return the sum of ``ceil(y / step)`` over y from 0 to ``last``."""
@@ -106,4 +142,4 @@ def mean_refreshes(params: ChannelParams, free_cycles: int) -> Fraction:
         whole, rest = divmod(last, step)
         return step * whole * (whole + 1) // 2 + rest * (whole + 1)
 
-    return Fraction(rounded_up(free_cycles - 1) - rounded_up(free_cycles - timing.n_refi - 1), timing.n_refi)
+    return Fraction(rounded_up(free_cycles - 1) - rounded_up(free_cycles - interval - 1), interval)

@@ -9,9 +9,9 @@ the memory clock::
 
 A row holds ``tile_tokens`` tokens, so that ``walk_tokens = (tiles - 1) * tile_tokens + rest`` with a rest of 1 to
 ``tile_tokens``. With the rest fixed, each further tile adds a row of keys and a row of values, whose cycles are those
-of :func:`hw.timing.channel.row_cycles`: ``last_column`` is affine in ``tiles`` from the third on, where the softmax of
-a tile hides behind its neighbours. It is affine in ``operations`` from the second on, for the channel then only waits
-for itself; under a power cap, from where the columns saved up before the first are spent.
+of :func:`hw.timing.channel.streamed_row_cycles`: ``last_column`` is affine in ``tiles`` from the third on, where the
+softmax of a tile hides behind its neighbours. It is affine in ``operations`` from the second on, for the channel then
+only waits for itself; under a power cap, from where the columns saved up before the first are spent.
 
 So a table holds points over a grid of every rest, the tiles up to three and one far number of them, and some numbers
 of operations. Between points the last column is linear, beyond the last it goes on as between the last two; from there
@@ -22,7 +22,7 @@ The law holds exactly without a cap, and to the rounding of a few columns' perio
 operations where the cap sets in, to less than one row cycle. :func:`hw.timing.channel.with_refresh` adds refresh. What
 it takes from a run that waits for its power cap anyhow is made good, for columns are saved up meanwhile: such a run is
 no longer than its rows with refresh would be, but for a refresh before the first column, when nothing more can be
-saved, and one within the last row, which moves the result by ``n_rfc`` at the most. ``tests/rtl/test_tables.py``
+saved, and one within the last row, which moves the result by one refresh at the most. ``tests/rtl/test_tables.py``
 compares all this with runs at other points, and ``nearkv measure`` all but refresh.
 """
 
@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING
 
 from golden.checks import require_int
 from hw.memory.kv_rows import kv_rows
-from hw.timing.channel import mean_refreshes, row_cycles, with_refresh
+from hw.timing.channel import mean_refreshes, refresh_cycles, streamed_row_cycles, with_refresh
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -175,7 +175,7 @@ class TableCycles:
         """
         free = self.cycles(head_dim, walk_tokens, operations)
         busy = self._busy_cycles(free, head_dim, walk_tokens, operations)
-        added = mean_refreshes(self.params, busy) * self.params.timing.n_rfc
+        added = mean_refreshes(self.params, busy) * refresh_cycles(self.params)
         return max(Fraction(0), busy + added - free.last_column)
 
     def _busy_cycles(self, free: ChannelCycles, head_dim: int, walk_tokens: int, operations: int) -> int:
@@ -184,8 +184,8 @@ class TableCycles:
             return free.last_column
         row = kv_rows(self.params, head_dim, 0)
         full, rest = divmod(walk_tokens - 1, row.tile_tokens)
-        rows = full * row_cycles(self.params, row.tile_tokens * row.beats)
-        rows += row_cycles(self.params, (rest + 1) * row.beats)
+        rows = full * streamed_row_cycles(self.params, row.tile_tokens * row.beats)
+        rows += streamed_row_cycles(self.params, (rest + 1) * row.beats)
         return min(free.last_column, free.first_column + 2 * operations * rows)
 
 

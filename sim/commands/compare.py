@@ -132,7 +132,7 @@ def run_attacc(arguments: argparse.Namespace) -> int:
                 comparison_table("64 heads of d 128 on one HBM3 stack, refresh on", rows),
                 f"{attacc.SYMMETRY}; {rates}",
                 f"wall time at 2,048 tokens: {seconds}",
-                "AttAcc's bank-group level has no counterpart: our units are at the banks",
+                "attacc-bankgroup: a unit at every bank group, which reads its four banks in turn",
             ]
         )
     return 0

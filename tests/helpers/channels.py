@@ -12,7 +12,6 @@ from golden.formats import FP16
 from golden.numerics import unit_numerics
 from golden.partial import merge_chain
 from hw.channel_run import ChannelOperation, run_channel
-from hw.device_params import ChannelParams, Mapping
 from hw.devices.commands import ColumnKind, RowKind, Scope
 from hw.memory.kv_rows import deal, kv_rows
 from tests.helpers.dram_checker import Command, DramChecker, check
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from golden.formats import FloatFormat
     from golden.partial import PartialState
     from hw.channel_run import ChannelRun
+    from hw.device_params import ChannelParams
 
 __all__ = ["assert_legal", "assert_states", "checked_run", "grown", "make_channel_operation"]
 
@@ -124,7 +124,7 @@ def _expected(params: ChannelParams, operations: Sequence[ChannelOperation], gro
             )
             for part in parts
         ]
-        state = states[0] if params.mapping is Mapping.SPLIT else merge_chain(states, numerics)
+        state = states[0] if len(states) == 1 else merge_chain(states, numerics)
         yield state[0]
 
 

@@ -42,6 +42,8 @@ def _run(name, head_dim, walk_tokens, operations, first_refresh_cycles):
         ("pam", 128, 71, 5),
         ("pam", 64, 100, 3),
         ("pam", 128, 1, 9),
+        ("attacc-bankgroup", 128, 13, 3),
+        ("attacc-bankgroup", 64, 9, 5),
     ],
 )
 def test_the_law_holds_at_other_sizes(name, head_dim, walk_tokens, operations, first_refresh_cycles):
@@ -64,8 +66,9 @@ def _falls_due_at_the_end(params, law, first_refresh_cycles):
     return away < row or params.timing.n_refi - away < row
 
 
-@pytest.mark.parametrize("name", CYCLES)
-@pytest.mark.parametrize("tokens", [512, 2048, 4096])
+@pytest.mark.parametrize(
+    ("name", "tokens"), [(name, tokens) for name in ("attacc", "attacc-unlimited") for tokens in CYCLES[name]]
+)
 def test_attacc_takes_the_cycles_of_its_simulator(name, tokens):
     """Four of 64 heads on one of 16 channels; first refresh after one interval."""
     run = _run(name, 128, tokens // 16, 4, 5070)

@@ -1,0 +1,280 @@
+"""The sequencer of a channel with units at its bank groups: reads one bank of every group, and opens the next ahead."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import wiring
+
+from hw.devices.append_walk import AppendWalk
+from hw.devices.bank_timer import BankTimer
+from hw.devices.broadcaster import Broadcaster
+from hw.devices.commands import ColumnKind, RowKind, Scope
+from hw.devices.group_walk import GroupWalk, visit_layout
+from hw.devices.power_cap import PowerCap
+from hw.devices.refresh import RefreshTimer
+from hw.devices.sequencer_ports import drive_command, permitted, sequencer_members
+from hw.devices.spacing import Spacing
+from hw.memory.rules import distance, same_bank_activation_cycles
+
+if TYPE_CHECKING:
+    from amaranth.lib import data
+
+    from hw.device_params import ChannelParams
+
+__all__ = ["GroupSequencer"]
+
+_COMMANDS = {
+    "activate": "ACTSB",
+    "read": "MACSB",
+    "write": "WR",
+    "close": "PRESB",
+    "refresh": "REFAB",
+    "broadcast": "BROADCAST",
+}
+
+
+class GroupSequencer(wiring.Component):
+    """Drive the banks of one number in all bank groups in lock step, through the rows of one operation after another.
+
+    Overview
+    --------
+    A row is opened in one bank of every group (ACTSB), read column by column into the units (MACSB), and closed
+    (PRESB). Rows that follow each other lie in different banks, and the next one is opened while this one is read, so
+    that columns go on at the pace of the column path: the front row is being read, the row ahead is open or being
+    opened, and rows that are through are closed one after another.
+
+    When a refresh is owed no row is opened any more: the open ones are read, closed, and all banks refreshed (REFAB). A
+    row that the units hold up is closed for it (PREAB, with the one ahead) and opened again. So no refresh is later
+    than the time of two rows. Commands, queries and new tokens go as in :class:`hw.devices.sequencer.ChannelSequencer`.
+
+    Protocol
+    --------
+    Members are those of :class:`hw.devices.sequencer.ChannelSequencer`; ``places`` is never taken, all tokens are read.
+
+    Timing
+    ------
+    Distances in cycles of the memory clock; rows of n columns in banks a and b::
+
+        ACTSB a -- n_rcdrd -- MACSB a -- n_ccdab -- ... MACSB a -- n_ccdab -- MACSB b -- n_ccdab -- ...
+                              ACTSB b -- n_rcdrd ...       |
+                                                           +-- n_rtpl -- PRESB a -- n_rp -- ACTSB a
+
+    ACTSB commands keep :func:`hw.memory.rules.same_bank_activation_cycles`: no more activations a rank than JEDEC's
+    window of four allows. All other distances are those of :func:`hw.memory.rules.distance`.
+
+    Latency and throughput
+    ----------------------
+    A row of n columns takes ``n * n_ccdab`` cycles, if that hides the opening of the next: it is no less than the
+    distance of two ACTSB, and no less than n_rcdrd + 2. A row in the bank of the one before it comes
+    ``n_rtpl + n_rp + n_rcdrd`` cycles behind it. A refresh takes that and ``n_rfc`` cycles, less the one n_ccdab that a
+    column takes anyhow. Held by ``tests/rtl/test_group_channel.py``.
+
+    Parameters
+    ----------
+    params : ChannelParams
+        Sizes of the channel.
+    parts : int
+        Bank groups whose units are heard.
+    """
+
+    def __init__(self, params: ChannelParams, *, parts: int) -> None:
+        self.params = params
+        self.parts = parts
+        super().__init__(sequencer_members(params, parts))
+
+    def elaborate(self, platform: object) -> Module:
+        """Connect broadcaster, walks and banks, and decide what happens to the front row and the one ahead."""
+        m = Module()
+        params = self.params
+        m.submodules.broadcaster = broadcaster = Broadcaster(params)
+        m.submodules.walk = walk = GroupWalk(params)
+        m.submodules.append = append = AppendWalk(params)
+        m.submodules.refresh = refresh = RefreshTimer(params.timing.n_refi)
+        wiring.connect(m, broadcaster.rows, walk.rows)
+        wiring.connect(m, wiring.flipped(self.operation), broadcaster.operation)
+        wiring.connect(m, wiring.flipped(self.query), broadcaster.query)
+
+        events = {name: Signal(name=name) for name in (*_COMMANDS, "close_all")}
+        spaced = self._spacings(m, events)
+        front, ahead = (Signal(visit_layout(params), name=name) for name in ("front", "ahead"))
+        front_here, front_open, ahead_here, ahead_open = (
+            Signal(name=name) for name in ("front_here", "front_open", "ahead_here", "ahead_open")
+        )
+        count = Signal.like(front.columns, name="count")
+        through, step = Signal(), Signal()
+        target = Signal(visit_layout(params))
+        closing_bank = Signal.like(front.bank, name="closing_bank")
+        banks = self._banks(m, events, target=target.bank, front=front.bank, closing=closing_bank)
+        is_open = Cat(*(bank.is_open for bank in banks))
+
+        wanted = permitted(
+            self.permissions,
+            parts=self.parts,
+            is_value=front.is_value,
+            operation=front.operation,
+            value_tile=front.value_tile,
+        )
+        go_on = Mux(append.due, self.append.valid, wanted)
+        readable = front_here & front_open & ~through
+        open_front = front_here & ~front_open
+        open_ahead = front_open & ahead_here & ~ahead_open & ~step
+        closable = Cat(
+            *(
+                bank.is_open
+                & bank.may_close
+                & ~(front_here & front_open & ~through & (front.bank == number))
+                & ~(ahead_here & ahead_open & (ahead.bank == number))
+                for number, bank in enumerate(banks)
+            )
+        )
+        for number in reversed(range(len(banks))):
+            with m.If(closable[number]):
+                m.d.comb += closing_bank.eq(number)
+
+        def of(bank: Value, name: str) -> Value:
+            return Cat(*(getattr(one, name) for one in banks)).bit_select(bank, 1)
+
+        m.d.comb += [
+            through.eq(front_here & (count == front.columns)),
+            step.eq(ahead_here & (~front_here | through)),
+            target.eq(Mux(open_front, front, ahead)),
+            events["activate"].eq(
+                (open_front | open_ahead)
+                & ~refresh.owed
+                & ~of(target.bank, "is_open")
+                & of(target.bank, "may_activate")
+                & spaced["activate"]
+            ),
+            events["write"].eq(readable & append.due & go_on & of(front.bank, "may_write") & spaced["write"]),
+            events["read"].eq(readable & ~append.due & go_on & of(front.bank, "may_read") & spaced["read"]),
+            events["close_all"].eq(
+                readable & refresh.owed & ~go_on & Cat(*(bank.may_close for bank in banks)).all() & spaced["close"]
+            ),
+            events["close"].eq(closable.any() & spaced["close"] & ~events["activate"] & ~events["close_all"]),
+            events["refresh"].eq(
+                refresh.owed & ~is_open.any() & Cat(*(bank.may_refresh for bank in banks)).all() & spaced["refresh"]
+            ),
+            events["broadcast"].eq(broadcaster.wanted & spaced["broadcast"] & ~events["read"] & ~events["write"]),
+            walk.visits.ready.eq(~ahead_here),
+        ]
+        with m.If(events["read"]):
+            m.d.sync += count.eq(count + 1)
+        with m.If(events["activate"]):
+            m.d.sync += [front_open.eq(1), ahead_open.eq(open_ahead)]
+        with m.If(events["close_all"]):
+            m.d.sync += [front_open.eq(0), ahead_open.eq(0)]
+        with m.If(walk.visits.valid & walk.visits.ready):
+            m.d.sync += [ahead.eq(walk.visits.payload), ahead_here.eq(1)]
+        with m.If(through):
+            m.d.sync += [front_here.eq(0), front_open.eq(0), count.eq(0)]
+        with m.If(step):
+            m.d.sync += [
+                front.eq(ahead),
+                front_here.eq(1),
+                front_open.eq(ahead_open),
+                ahead_here.eq(0),
+                ahead_open.eq(0),
+            ]
+        m.d.comb += [
+            append.begin.eq(step & ahead.first),
+            append.append.eq(front.append),
+            append.token_columns.eq(front.token_columns),
+            append.is_value.eq(front.is_value),
+            append.tile.eq(front.tile),
+            append.written.eq(events["write"]),
+            self.append.ready.eq(events["write"]),
+            refresh.start.eq(self.start),
+            refresh.first_cycles.eq(self.first_refresh_cycles),
+            refresh.done.eq(events["refresh"]),
+            broadcaster.command_free.eq(self.command_free),
+            broadcaster.query_free.eq(self.query_free),
+            broadcaster.granted.eq(events["broadcast"]),
+            self.command_valid.eq(broadcaster.granted & broadcaster.is_command & broadcaster.command_last),
+            self.query_valid.eq(broadcaster.granted & ~broadcaster.is_command),
+            self.banks.eq(broadcaster.banks),
+            self.write_data.eq(self.append.payload),
+        ]
+        self._drive_buses(m, events, target, front, closing_bank, Mux(append.due, append.column, count))
+        return m
+
+    def _banks(
+        self, m: Module, events: dict[str, Signal], *, target: Value, front: Value, closing: Value
+    ) -> list[BankTimer]:
+        """Return the state of every bank, told of the commands that reach it."""
+        banks = [BankTimer(self.params.timing) for _ in range(self.params.organisation.banks)]
+        for number, bank in enumerate(banks):
+            m.submodules[f"bank_{number}"] = bank
+            m.d.comb += [
+                bank.activate.eq(events["activate"] & (target == number)),
+                bank.read.eq(events["read"] & (front == number)),
+                bank.write.eq(events["write"] & (front == number)),
+                bank.close.eq(events["close_all"] | (events["close"] & (closing == number))),
+            ]
+        return banks
+
+    def _spacings(self, m: Module, events: dict[str, Signal]) -> dict[str, Value]:
+        """Return, for each kind of command, whether those before it, to whatever bank, are far enough away."""
+        timing = self.params.timing
+        found: dict[str, list[Value]] = {name: [] for name in _COMMANDS}
+        for before, one in _COMMANDS.items():
+            for after, other in _COMMANDS.items():
+                cycles = distance(timing, one, other, "bankgroup")
+                if before == after == "activate":
+                    cycles = max(cycles, same_bank_activation_cycles(self.params.organisation, timing))
+                if cycles > 1:
+                    m.submodules[f"{before}_{after}"] = spacing = Spacing(cycles)
+                    m.d.comb += spacing.event.eq(events[before])
+                    found[after].append(spacing.ready)
+        if self.params.column_period is not None:
+            m.submodules.cap = cap = PowerCap(self.params.column_period, self.params.cap_burst_columns)
+            m.d.comb += cap.take.eq(events["read"])
+            found["read"].append(cap.ready)
+        return {name: Cat(*ready).all() for name, ready in found.items()}
+
+    def _drive_buses(
+        self,
+        m: Module,
+        events: dict[str, Signal],
+        target: data.View,
+        front: data.View,
+        closing_bank: Value,
+        column: Value,
+    ) -> None:
+        """Make the commands of a cycle from its events."""
+        row, columns = self.row_command, self.column_command
+        activate, close, close_all = events["activate"], events["close"], events["close_all"]
+        read, write = events["read"], events["write"]
+        row_kind, row_scope = Signal(RowKind), Signal(Scope)
+        column_kind, column_scope = Signal(ColumnKind), Signal(Scope)
+        m.d.comb += [
+            row_kind.eq(Mux(activate, RowKind.ACT, Mux(close | close_all, RowKind.PRE, RowKind.REF))),
+            row_scope.eq(Mux(activate | close, Scope.SAME_BANK, Scope.ALL_BANK)),
+            column_kind.eq(Mux(read, ColumnKind.MAC, Mux(write, ColumnKind.WR, ColumnKind.BROADCAST))),
+            column_scope.eq(Mux(read, Scope.SAME_BANK, Mux(write, Scope.BANK, Scope.ALL_BANK))),
+            row.valid.eq(activate | close | close_all | events["refresh"]),
+            columns.valid.eq(read | write | events["broadcast"]),
+        ]
+        drive_command(
+            m,
+            row.payload,
+            {
+                "kind": row_kind,
+                "scope": row_scope,
+                "bank": Mux(activate, target.bank, Mux(close, closing_bank, 0)),
+                "row": Mux(activate, target.row, 0),
+            },
+        )
+        group = {name: Mux(write, front.append[name], 0) for name in ("pseudochannel", "rank", "bankgroup")}
+        drive_command(
+            m,
+            columns.payload,
+            {
+                "kind": column_kind,
+                "scope": column_scope,
+                **group,
+                "bank": Mux(read | write, front.bank, 0),
+                "column": Mux(read | write, column, 0),
+            },
+        )
