@@ -79,7 +79,7 @@ class ChannelRun:
 
     @property
     def read_cycles(self) -> list[int]:
-        """Cycles in which a column of all banks was read into the units."""
+        """Cycles in which a column was read into every unit."""
         layout = column_command_layout(self.params.organisation)
         record = self.column_commands
         return [

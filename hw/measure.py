@@ -86,7 +86,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class MeasuredRun:
-    """A run, and the cycles in which it read a column of all banks."""
+    """A run, and the cycles in which it read a column into every unit."""
 
     run: ChannelRun
     reads: npt.NDArray[np.int64]
@@ -239,7 +239,7 @@ def random_operations(params: ChannelParams, sizes: RunSizes, *, seed: int) -> l
 
 
 def column_read_cycles(run: ChannelRun) -> npt.NDArray[np.int64]:
-    """Return the cycles in which a column of all banks was read into the units."""
+    """Return the cycles in which a column was read into every unit."""
     layout = column_command_layout(run.params.organisation)
     payloads = run.column_commands.payloads
     # A bus carries few different commands, however long the run.

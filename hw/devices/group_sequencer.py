@@ -11,16 +11,15 @@ from hw.devices.append_walk import AppendWalk
 from hw.devices.bank_timer import BankTimer
 from hw.devices.broadcaster import Broadcaster
 from hw.devices.commands import ColumnKind, RowKind, Scope
-from hw.devices.group_walk import GroupWalk, visit_layout
+from hw.devices.group_walk import GroupWalk
 from hw.devices.power_cap import PowerCap
 from hw.devices.refresh import RefreshTimer
+from hw.devices.row_pair import RowPair
 from hw.devices.sequencer_ports import drive_command, permitted, sequencer_members
 from hw.devices.spacing import Spacing
 from hw.memory.rules import distance, same_bank_activation_cycles
 
 if TYPE_CHECKING:
-    from amaranth.lib import data
-
     from hw.device_params import ChannelParams
 
 __all__ = ["GroupSequencer"]
@@ -58,18 +57,18 @@ class GroupSequencer(wiring.Component):
     Distances in cycles of the memory clock; rows of n columns in banks a and b::
 
         ACTSB a -- n_rcdrd -- MACSB a -- n_ccdab -- ... MACSB a -- n_ccdab -- MACSB b -- n_ccdab -- ...
-                              ACTSB b -- n_rcdrd ...       |
-                                                           +-- n_rtpl -- PRESB a -- n_rp -- ACTSB a
+                              ACTSB b -- n_rcdrd ...    |
+                                                        +-- n_rtpl -- PRESB a -- n_rp -- ACTSB a
 
     ACTSB commands keep :func:`hw.memory.rules.same_bank_activation_cycles`: no more activations a rank than JEDEC's
     window of four allows. All other distances are those of :func:`hw.memory.rules.distance`.
 
     Latency and throughput
     ----------------------
-    A row of n columns takes ``n * n_ccdab`` cycles, if that hides the opening of the next: it is no less than the
-    distance of two ACTSB, and no less than n_rcdrd + 2. A row in the bank of the one before it comes
-    ``n_rtpl + n_rp + n_rcdrd`` cycles behind it. A refresh takes that and ``n_rfc`` cycles, less the one n_ccdab that a
-    column takes anyhow. Held by ``tests/rtl/test_group_channel.py``.
+    A row of n columns takes ``n * n_ccdab`` cycles, or the distance of two ACTSB if that is more
+    (:func:`hw.timing.channel.streamed_row_cycles`): 192 at 32 columns in HBM3, power limited. A row in the bank of the
+    one before it begins ``n_rtpl + n_rp + n_rcdrd`` cycles behind the last column of that one, and a refresh adds
+    ``n_rfc`` to as much (:func:`hw.timing.channel.refresh_cycles`). Held by ``tests/rtl/test_group_channel.py``.
 
     Parameters
     ----------
@@ -85,100 +84,57 @@ class GroupSequencer(wiring.Component):
         super().__init__(sequencer_members(params, parts))
 
     def elaborate(self, platform: object) -> Module:
-        """Connect broadcaster, walks and banks, and decide what happens to the front row and the one ahead."""
+        """Connect broadcaster, walks and banks, and decide what happens to the rows that are open."""
         m = Module()
         params = self.params
         m.submodules.broadcaster = broadcaster = Broadcaster(params)
         m.submodules.walk = walk = GroupWalk(params)
+        m.submodules.rows = rows = RowPair(params)
         m.submodules.append = append = AppendWalk(params)
         m.submodules.refresh = refresh = RefreshTimer(params.timing.n_refi)
         wiring.connect(m, broadcaster.rows, walk.rows)
+        wiring.connect(m, walk.visits, rows.visits)
         wiring.connect(m, wiring.flipped(self.operation), broadcaster.operation)
         wiring.connect(m, wiring.flipped(self.query), broadcaster.query)
 
+        front = rows.front
         events = {name: Signal(name=name) for name in (*_COMMANDS, "close_all")}
         spaced = self._spacings(m, events)
-        front, ahead = (Signal(visit_layout(params), name=name) for name in ("front", "ahead"))
-        front_here, front_open, ahead_here, ahead_open = (
-            Signal(name=name) for name in ("front_here", "front_open", "ahead_here", "ahead_open")
-        )
-        count = Signal.like(front.columns, name="count")
-        through, step = Signal(), Signal()
-        target = Signal(visit_layout(params))
         closing_bank = Signal.like(front.bank, name="closing_bank")
-        banks = self._banks(m, events, target=target.bank, front=front.bank, closing=closing_bank)
-        is_open = Cat(*(bank.is_open for bank in banks))
+        banks = self._banks(m, events, opened=rows.wanted_bank, front=front.bank, closing=closing_bank)
 
-        wanted = permitted(
+        def each(name: str) -> Value:
+            return Cat(*(getattr(bank, name) for bank in banks))
+
+        closable = each("is_open") & each("may_close") & ~rows.kept
+        for number in reversed(range(len(banks))):
+            with m.If(closable[number]):
+                m.d.comb += closing_bank.eq(number)
+        taken = permitted(
             self.permissions,
             parts=self.parts,
             is_value=front.is_value,
             operation=front.operation,
             value_tile=front.value_tile,
         )
-        go_on = Mux(append.due, self.append.valid, wanted)
-        readable = front_here & front_open & ~through
-        open_front = front_here & ~front_open
-        open_ahead = front_open & ahead_here & ~ahead_open & ~step
-        closable = Cat(
-            *(
-                bank.is_open
-                & bank.may_close
-                & ~(front_here & front_open & ~through & (front.bank == number))
-                & ~(ahead_here & ahead_open & (ahead.bank == number))
-                for number, bank in enumerate(banks)
-            )
-        )
-        for number in reversed(range(len(banks))):
-            with m.If(closable[number]):
-                m.d.comb += closing_bank.eq(number)
-
-        def of(bank: Value, name: str) -> Value:
-            return Cat(*(getattr(one, name) for one in banks)).bit_select(bank, 1)
-
+        go_on = Mux(append.due, self.append.valid, taken)
+        openable = (each("may_activate") & ~each("is_open")).bit_select(rows.wanted_bank, 1)
         m.d.comb += [
-            through.eq(front_here & (count == front.columns)),
-            step.eq(ahead_here & (~front_here | through)),
-            target.eq(Mux(open_front, front, ahead)),
-            events["activate"].eq(
-                (open_front | open_ahead)
-                & ~refresh.owed
-                & ~of(target.bank, "is_open")
-                & of(target.bank, "may_activate")
-                & spaced["activate"]
+            events["activate"].eq(rows.wanted & ~refresh.owed & openable & spaced["activate"]),
+            events["write"].eq(
+                rows.readable & append.due & go_on & each("may_write").bit_select(front.bank, 1) & spaced["write"]
             ),
-            events["write"].eq(readable & append.due & go_on & of(front.bank, "may_write") & spaced["write"]),
-            events["read"].eq(readable & ~append.due & go_on & of(front.bank, "may_read") & spaced["read"]),
-            events["close_all"].eq(
-                readable & refresh.owed & ~go_on & Cat(*(bank.may_close for bank in banks)).all() & spaced["close"]
+            events["read"].eq(
+                rows.readable & ~append.due & go_on & each("may_read").bit_select(front.bank, 1) & spaced["read"]
             ),
+            events["close_all"].eq(rows.readable & refresh.owed & ~go_on & each("may_close").all() & spaced["close"]),
             events["close"].eq(closable.any() & spaced["close"] & ~events["activate"] & ~events["close_all"]),
-            events["refresh"].eq(
-                refresh.owed & ~is_open.any() & Cat(*(bank.may_refresh for bank in banks)).all() & spaced["refresh"]
-            ),
+            events["refresh"].eq(refresh.owed & ~each("is_open").any() & each("may_refresh").all() & spaced["refresh"]),
             events["broadcast"].eq(broadcaster.wanted & spaced["broadcast"] & ~events["read"] & ~events["write"]),
-            walk.visits.ready.eq(~ahead_here),
-        ]
-        with m.If(events["read"]):
-            m.d.sync += count.eq(count + 1)
-        with m.If(events["activate"]):
-            m.d.sync += [front_open.eq(1), ahead_open.eq(open_ahead)]
-        with m.If(events["close_all"]):
-            m.d.sync += [front_open.eq(0), ahead_open.eq(0)]
-        with m.If(walk.visits.valid & walk.visits.ready):
-            m.d.sync += [ahead.eq(walk.visits.payload), ahead_here.eq(1)]
-        with m.If(through):
-            m.d.sync += [front_here.eq(0), front_open.eq(0), count.eq(0)]
-        with m.If(step):
-            m.d.sync += [
-                front.eq(ahead),
-                front_here.eq(1),
-                front_open.eq(ahead_open),
-                ahead_here.eq(0),
-                ahead_open.eq(0),
-            ]
-        m.d.comb += [
-            append.begin.eq(step & ahead.first),
+            rows.opened.eq(events["activate"]),
+            rows.read.eq(events["read"]),
+            rows.all_closed.eq(events["close_all"]),
+            append.begin.eq(rows.begin),
             append.append.eq(front.append),
             append.token_columns.eq(front.token_columns),
             append.is_value.eq(front.is_value),
@@ -196,18 +152,18 @@ class GroupSequencer(wiring.Component):
             self.banks.eq(broadcaster.banks),
             self.write_data.eq(self.append.payload),
         ]
-        self._drive_buses(m, events, target, front, closing_bank, Mux(append.due, append.column, count))
+        self._drive_buses(m, events, rows, closing_bank, append)
         return m
 
     def _banks(
-        self, m: Module, events: dict[str, Signal], *, target: Value, front: Value, closing: Value
+        self, m: Module, events: dict[str, Signal], *, opened: Value, front: Value, closing: Value
     ) -> list[BankTimer]:
         """Return the state of every bank, told of the commands that reach it."""
         banks = [BankTimer(self.params.timing) for _ in range(self.params.organisation.banks)]
         for number, bank in enumerate(banks):
             m.submodules[f"bank_{number}"] = bank
             m.d.comb += [
-                bank.activate.eq(events["activate"] & (target == number)),
+                bank.activate.eq(events["activate"] & (opened == number)),
                 bank.read.eq(events["read"] & (front == number)),
                 bank.write.eq(events["write"] & (front == number)),
                 bank.close.eq(events["close_all"] | (events["close"] & (closing == number))),
@@ -234,13 +190,7 @@ class GroupSequencer(wiring.Component):
         return {name: Cat(*ready).all() for name, ready in found.items()}
 
     def _drive_buses(
-        self,
-        m: Module,
-        events: dict[str, Signal],
-        target: data.View,
-        front: data.View,
-        closing_bank: Value,
-        column: Value,
+        self, m: Module, events: dict[str, Signal], rows: RowPair, closing_bank: Value, append: AppendWalk
     ) -> None:
         """Make the commands of a cycle from its events."""
         row, columns = self.row_command, self.column_command
@@ -262,11 +212,11 @@ class GroupSequencer(wiring.Component):
             {
                 "kind": row_kind,
                 "scope": row_scope,
-                "bank": Mux(activate, target.bank, Mux(close, closing_bank, 0)),
-                "row": Mux(activate, target.row, 0),
+                "bank": Mux(activate, rows.wanted_bank, Mux(close, closing_bank, 0)),
+                "row": Mux(activate, rows.wanted_row, 0),
             },
         )
-        group = {name: Mux(write, front.append[name], 0) for name in ("pseudochannel", "rank", "bankgroup")}
+        group = {name: Mux(write, append.append[name], 0) for name in ("pseudochannel", "rank", "bankgroup")}
         drive_command(
             m,
             columns.payload,
@@ -274,7 +224,7 @@ class GroupSequencer(wiring.Component):
                 "kind": column_kind,
                 "scope": column_scope,
                 **group,
-                "bank": Mux(read | write, front.bank, 0),
-                "column": Mux(read | write, column, 0),
+                "bank": Mux(read | write, rows.front.bank, 0),
+                "column": Mux(read, rows.column, Mux(write, append.column, 0)),
             },
         )

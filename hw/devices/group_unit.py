@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Module
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.devices.bank_group import column_layout
 from hw.devices.clock_crossing import FromLogic, ToLogic
+from hw.devices.column_path import ColumnPath
 from hw.devices.layouts import bus_command_layout, bus_query_layout, permission_layout
 from hw.devices.modules import unit_module
 from hw.devices.placed import Placed
@@ -72,6 +73,7 @@ class GroupUnit(wiring.Component):
         m.submodules.unit = unit = Placed(unit_module(params))
         m.submodules.command = command = ToLogic(command_layout(params.processing))
         m.submodules.query = query = ToLogic(vector_layout(params.processing))
+        m.submodules.path = path = ColumnPath(params)
         m.submodules.column = column = ToLogic(vector_layout(params.processing))
         m.submodules.head = head = FromLogic(head_layout(params.reduction))
         m.submodules.body = body = FromLogic(body_layout(params.reduction))
@@ -79,23 +81,18 @@ class GroupUnit(wiring.Component):
         for key, _ in command_layout(params.processing):
             source = self.command.tokens[0] if key == "num_tokens" else self.command.unit[key]
             m.d.comb += command.payload[key].eq(source)
-        valid = Cat(*(self.columns[bank].valid for bank in range(params.organisation.banks)))
-        collided = Signal()
-        with m.If((valid & (valid - 1)[: len(valid)]).any()):
-            m.d.sync += collided.eq(1)
-        for bank in range(params.organisation.banks):
-            with m.If(valid[bank]):
-                m.d.comb += column.payload.eq(self.columns[bank].data)
         m.d.comb += [
             command.valid.eq(self.command_valid),
             query.valid.eq(self.query_valid),
             query.payload.eq(self.query.beat),
-            column.valid.eq(valid.any()),
+            path.columns.eq(self.columns),
+            column.valid.eq(path.valid),
+            column.payload.eq(path.column),
             self.command_free.eq(command.free),
             self.query_free.eq(query.free),
             self.permissions[0].key_operations.eq(unit.key_operations),
             self.permissions[0].value_tiles.eq(unit.value_tiles),
-            self.overrun.eq(command.overrun | query.overrun | column.overrun | collided),
+            self.overrun.eq(command.overrun | query.overrun | column.overrun | path.collided),
         ]
         for source, sink in (
             (command.o, unit.command),

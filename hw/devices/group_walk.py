@@ -46,10 +46,9 @@ class GroupWalk(wiring.Component):
     Overview
     --------
     This is :func:`hw.timing.kv_order.kv_order` of the processing unit; a row holds a tile. Row r of a part is row
-    ``r // banks`` of bank ``r % banks``. With values that begin in the same bank as the keys, rows that follow each
-    other lie in different banks, and rows of one bank have two others between them at least, but for these: K0 and V0,
-    and V_(last-1) and V_last's K before it, have one; an operation of one tile has none between its two. Operations of
-    no tile are passed over, one a cycle.
+    ``r // banks`` of bank ``r % banks``. Where values begin in the same bank as keys, rows that follow each other lie
+    in different banks, but for K0 and V0 of an operation of one tile. Operations of no tile are passed over, one a
+    cycle.
 
     Protocol
     --------

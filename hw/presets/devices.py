@@ -1,4 +1,4 @@
-"""Named devices: memory, units at its banks, mapping of tokens and limit of power, each number with its source."""
+"""Named devices: memory, units, mapping of tokens and limit of power, each number with its source."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class DevicePreset:
 
     @property
     def buffer_bytes(self) -> int:
-        """Bytes of q, o and scores at every bank, as elaborated: what the largest operation of each kind needs."""
+        """Bytes of q, o and scores at every unit, as elaborated: what the largest operation of each kind needs."""
         unit = self.channel.processing
         return unit.head_dim * (unit.kv_format.bytes + unit.state_format.bytes) + unit.score_buffer_bytes
 

@@ -1,11 +1,12 @@
 """Promise: units at the bank groups answer as the golden model does, by legal commands, at the pace of a column path.
 
-All runs are of one model, the one that tables are measured on.
+All runs but that of two groups are of one model, the one that the table is measured on.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from hw.measure import MEASURED_ROWS, RunSizes, column_read_cycles, random_opera
 from hw.native_arithmetic import NATIVE
 from hw.presets.devices import DEVICE_PRESETS
 from hw.timing.channel import stream_limit, with_refresh
+from sim.comparisons.attacc import CYCLES
 from tests.helpers.channels import assert_states, checked_run, grown, make_channel_operation
 
 GROUP = DEVICE_PRESETS["attacc-bankgroup"].channel
@@ -172,3 +174,38 @@ def test_queries_that_share_a_head():
         assert run.read_cycles[-1] - run.read_cycles[0] == (3 * 2 * tiles * 32 - 1) * 6 + 2 * more
         rows = {(fields["bank"], fields["row"]) for _, fields in _by_kind(run)["ACT"]}
         assert len(rows) == 2 * tiles
+
+
+def test_groups_in_lock_step():
+    """Two groups with tokens of their own, as many, one fewer and none in the second: each answers for itself."""
+    rng = np.random.default_rng(8)
+    dealt = [np.full(16, 9), np.array([9] + [8] * 15), np.eye(16, dtype=int)[0] * 5, np.full(16, 6)]
+    operations = [
+        make_channel_operation(GROUP, rng, head_dim=head_dim, tokens=list(counts), groups=2)
+        for head_dim, counts in zip((128, 64, 128, 96), dealt, strict=True)
+    ]
+    pair, _ = checked_run(GROUP, operations, groups=2, first_refresh_cycles=700, **OPTIONS)
+    alone = [replace(op, keys=op.keys[:1], values=op.values[:1]) for op in operations]
+    single, _ = _run(alone, first_refresh_cycles=700)
+    for name in ("row_commands", "column_commands"):
+        np.testing.assert_array_equal(getattr(pair, name).cycles, getattr(single, name).cycles)
+        assert getattr(pair, name).payloads == getattr(single, name).payloads
+    np.testing.assert_array_equal(pair.heads[0].cycles, single.heads[0].cycles)
+    np.testing.assert_array_equal(pair.bodies[0].cycles, single.bodies[0].cycles)
+    assert pair.heads[0].cycles[[0, 3]].tolist() == pair.heads[1].cycles[[0, 3]].tolist()
+
+
+def test_attacc_takes_the_cycles_of_its_simulator():
+    """Four of 64 heads on one of 16 channels; first refresh after one interval."""
+    rng = np.random.default_rng(9)
+    run, counts = _run([_make(rng, 128, 512) for _ in range(4)], first_refresh_cycles=5070)
+    assert abs(run.read_cycles[-1] / CYCLES["attacc-bankgroup"][512] - 1) <= 0.01
+    assert run.read_cycles[-1] == 60 + (4 * 512 - 1) * 6 + 2 * REFRESH
+    assert (counts["MACSB"], counts["ACTSB"], counts["REFAB"]) == (4 * 512, 4 * 16, 2)
+    # The model of the memory watches the longer run; the checker takes milliseconds a command.
+    longer = random_operations(GROUP, RunSizes(128, 2048 // 16, 4), seed=2)
+    run = run_channel(GROUP, longer, first_refresh_cycles=5070, **OPTIONS)
+    assert_states(run, longer)
+    reads = column_read_cycles(run)
+    assert abs(reads[-1] / CYCLES["attacc-bankgroup"][2048] - 1) <= 0.05
+    assert reads[-1] == 60 + (4 * 2048 - 1) * 6 + 10 * REFRESH
