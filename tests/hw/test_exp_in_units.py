@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from golden.exp import POLY6
-from golden.exp.catalogue import UNITS
 from hw.params import ProcessingParams, ReductionParams
 from hw.presets import UNIT_PRESETS
 from hw.units.processing import ProcessingUnit
@@ -21,7 +20,7 @@ EXPS = {
     "one register": POLY6.replace(registers=1),
     "three registers": POLY6.replace(registers=3, domain="nonpositive"),
 }
-_REDUCTION_EXPS = EXPS | {"bf16": UNITS["compact-bf16"], "bf16 pipeline": UNIT_PRESETS["pam-hbm-bf16-small"].exp}
+_REDUCTION_EXPS = EXPS | {"bf16": UNIT_PRESETS["pam-hbm-bf16-small"].exp}
 
 
 @pytest.mark.parametrize("exp", EXPS.values(), ids=EXPS)
