@@ -5,8 +5,8 @@ Shapes are those of a decode step: one query row a head, ``q`` of shape (num_hea
 ``ratio = num_heads // num_kv_heads`` (GQA; 1 is MHA, ``num_heads`` is MQA). ``q`` may have leading axes: as
 many queries on the same cache.
 
-Every token given is attended to. A selection removes tokens before the call (``k[selected]``), it is never
-a weight of zero.
+Every token given is attended to. A selection removes tokens, before the call (``k[selected]``) or by ``wanted`` where
+a unit sees them stream by; it is never a weight of zero.
 
 PAMattention is the local stage of arXiv:2602.11521 on every part of the tokens, then merges of the partial
 states in any tree, then one division. Algorithm 1 as printed there mixes a plain sum with a log-sum-exp;
@@ -144,7 +144,12 @@ def _plain_attention(q: npt.ArrayLike, k: npt.ArrayLike, v: npt.ArrayLike, scale
 
 @np.errstate(over="ignore", under="ignore", invalid="ignore")
 def local_state(
-    q: npt.ArrayLike, k: npt.ArrayLike, v: npt.ArrayLike, scale: float, numerics: Numerics = REFERENCE
+    q: npt.ArrayLike,
+    k: npt.ArrayLike,
+    v: npt.ArrayLike,
+    scale: float,
+    numerics: Numerics = REFERENCE,
+    wanted: npt.ArrayLike | None = None,
 ) -> PartialState:
     """Compute the partial state of these tokens in one pass, tile by tile: what a processing unit does.
 
@@ -158,11 +163,14 @@ def local_state(
         Factor of the scores, rounded to the format of the state.
     numerics : Numerics
         How the algorithm is rounded; gives the tokens of a tile.
+    wanted : array_like of bool, shape (num_tokens,), optional
+        Tokens attended to; None is all. A unit that reads a walk made for many passes over the others, which stand in
+        their tiles all the same: that decides after which tokens the maximum moves, and nothing else.
 
     Returns
     -------
     PartialState
-        Of shape (..., num_heads), empty if there is no token.
+        Of shape (..., num_heads), empty if there is no token that is attended to.
 
     Raises
     ------
@@ -179,13 +187,17 @@ def local_state(
         l      = l * alpha, then for each t in order: l + p_t
         o      = o * alpha, then for each t in order: o + p_t * v_t
 
-    The first tile has no alpha: m starts as the first score, l as +0 and o as the first product. A head
+    The first tile has no alpha: m starts as the first score, l as +0 and o as the first product. Tokens that are not
+    wanted, and tiles without any that is, change nothing, whatever their codes. A head
     dimension (of a slice) that does not fill the last beat is filled with zeros, which changes no sum. Units
     that hold slices of the head dimension have the same m and l, and each its slice of o. l counts equal
     scores exactly up to 2**24 tokens in fp32.
     """
     grouped = _group(q, k, v)
-    if not len(grouped.k):
+    chosen = np.ones(len(grouped.k), np.bool_) if wanted is None else np.asarray(wanted, np.bool_)
+    if chosen.shape != grouped.k.shape[:1]:
+        raise ValueError(f"wanted must have shape {grouped.k.shape[:1]}, not {chosen.shape}")
+    if not chosen.any():
         return empty_state(grouped.q.shape[-1], numerics, np.shape(q)[:-1])
     queries, keys, values = (numerics.operand(x) for x in grouped)
     factor = numerics.score_scale(scale)
@@ -198,7 +210,10 @@ def local_state(
 
     maximum = total = output = None
     for start in range(0, len(values), numerics.tile_tokens):
-        scores = numerics.dot(queries, keys[:, start : start + numerics.tile_tokens]) * factor
+        tokens = start + np.flatnonzero(chosen[start : start + numerics.tile_tokens])
+        if not tokens.size:
+            continue
+        scores = numerics.dot(queries, keys[:, tokens]) * factor
         tile_max = scores[0] if maximum is None else numerics.maximum(scores[0], maximum)
         for score in scores[1:]:
             tile_max = numerics.maximum(score, tile_max)
@@ -208,7 +223,7 @@ def local_state(
         else:
             alpha = numerics.exponential(maximum - tile_max)
             total, output = total * alpha, output * alpha[..., np.newaxis]
-        for weight, value in zip(weights, values[start : start + numerics.tile_tokens], strict=True):
+        for weight, value in zip(weights, values[tokens], strict=True):
             total = total + weight
             product = weight[..., np.newaxis] * value[:, np.newaxis, :]
             output = product if output is None else output + product

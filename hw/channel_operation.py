@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from golden.checks import require_int
+from golden.selection import SelectionForm
 from hw.device_params import Mapping
 from hw.memory.kv_rows import KvRows, kv_rows
 
@@ -42,9 +43,12 @@ class ChannelOperation:
         Part whose last token is new: the operation writes it before it reads it, and ``tokens`` counts it. A context
         is what was there before: one token less.
     positions : ndarray of int or None
-        Tokens of each part that are attended to, ascending; None is all. They are the same in all parts, for the banks
-        read in lock step: where parts want different ones, this is their union, and a part takes all of it that it
-        owns. (Sixteen parts that each want an eighth, at random, want 88 % of the positions among them.)
+        Positions that are read, ascending; None is all. They are the same in all parts, for the banks read in lock
+        step: where parts attend to different ones, this is their union (:func:`golden.selection.union`).
+    wanted : ndarray of bool, shape (parts, len(positions)), or None
+        Of those positions, the ones whose tokens each part attends to; None is all that it owns.
+    form : SelectionForm
+        How the channel is told of positions and marks.
     """
 
     query: npt.NDArray[np.uint16]
@@ -55,19 +59,41 @@ class ChannelOperation:
     kv_head: int | None = None
     append_part: int | None = None
     positions: npt.NDArray[np.int64] | None = None
+    wanted: npt.NDArray[np.bool_] | None = None
+    form: SelectionForm = SelectionForm.LIST
 
     @property
-    def attended_tokens(self) -> npt.NDArray[np.int64]:
-        """Tokens that each part attends to."""
-        if self.positions is None:
-            return self.tokens
-        return np.searchsorted(self.positions, self.tokens)
+    def walk_tokens(self) -> int:
+        """Tokens of each part that are read."""
+        return int(self.tokens.max(initial=0)) if self.positions is None else len(self.positions)
 
-    def attended(self, vectors: Sequence[npt.NDArray[np.uint16]]) -> list[npt.NDArray[np.uint16]]:
-        """Return those of ``vectors``, keys or values of each simulated part, that are attended to."""
-        if self.positions is None:
-            return list(vectors)
-        return [part[self.positions[self.positions < len(part)]] for part in vectors]
+    @property
+    def marks(self) -> npt.NDArray[np.bool_]:
+        """For each part, which tokens of the walk it attends to; of shape (parts, walk_tokens)."""
+        positions = np.arange(self.walk_tokens) if self.positions is None else self.positions
+        owned = positions < self.tokens[:, np.newaxis]
+        return owned if self.wanted is None else owned & self.wanted
+
+    @property
+    def counted_tokens(self) -> npt.NDArray[np.int64]:
+        """Of the walk, the tokens of each part up to the last one that it attends to."""
+        return (self.marks * np.arange(1, self.walk_tokens + 1)).max(axis=1, initial=0)
+
+    def require_wanted(self) -> None:
+        """Raise ValueError unless what parts want is among the positions, and theirs."""
+        if self.wanted is None:
+            return
+        shape = (len(self.tokens), self.walk_tokens)
+        if self.positions is None or self.wanted.shape != shape:
+            given = "no positions" if self.positions is None else f"shape {self.wanted.shape}"
+            raise ValueError(f"wanted must have one row a part and one column a position {shape}, not {given}")
+        strange = np.argwhere(self.wanted & (self.positions >= self.tokens[:, np.newaxis]))
+        if len(strange):
+            part, index = strange[0]
+            raise ValueError(
+                f"wanted must name tokens that a part has, not {self.positions[index]} in part {part} of "
+                f"{self.tokens[part]}"
+            )
 
     def require_fit(self, parts: int) -> None:
         """Raise ValueError unless counts, new token and positions fit a channel of ``parts`` parts."""
@@ -80,6 +106,7 @@ class ChannelOperation:
                     f"positions must ascend from 0 or more to less than {self.tokens.max(initial=0)}, "
                     f"not {self.positions.tolist()!r}"
                 )
+        self.require_wanted()
         if self.append_part is None:
             return
         require_int("append_part", self.append_part, 0, parts - 1)
@@ -192,7 +219,7 @@ def place_operations(
         PlacedOperation(
             operation=operation,
             head=heads[name],
-            walk=kv_rows(params, len(operation.query), int(operation.attended_tokens.max(initial=0))),
+            walk=kv_rows(params, len(operation.query), operation.walk_tokens),
         )
         for name, operation in zip(names, operations, strict=True)
     ]

@@ -10,12 +10,13 @@ import numpy as np
 from golden.formats import FP32
 from hw.channel_load import load_items
 from hw.channel_operation import ChannelOperation, place_operations
+from hw.channel_selection import selection_streams
 from hw.cosim import CosimError, StreamRecord, run_streams
 from hw.device_params import ChannelBenchParams
 from hw.devices.cells import with_cells
 from hw.devices.channel_bench import BENCH_TOP, bench_modules
 from hw.devices.commands import ColumnKind, column_command_layout, row_command_layout
-from hw.devices.layouts import operation_layout, place_layout
+from hw.devices.layouts import operation_layout
 from hw.layouts import head_layout
 from hw.memory.kv_rows import token_places
 from hw.native_arithmetic import with_native
@@ -153,13 +154,15 @@ def run_channel(
     needed = -(-heads[-1].end_row // params.turn_banks) if heads else 0
     rows = max(1 << (needed - 1).bit_length() if needed else 1, 4) if rows is None else rows
     verilog, top = bench_verilog(params, groups=groups, rows=rows, platform=platform)
+    selections = [selection_streams(params, item) for item in placed]
     streams: dict[str, Any] = {
         "load": list(load_items(params, heads, groups=groups, rows=rows)),
         "setup": [first_refresh_cycles],
         "operation": [_operation(params, item, number) for number, item in enumerate(placed)],
         "query": [beat for item in placed for beat in _query(params, item)],
         "append": [column for item in placed for column in _append(params, item)],
-        "places": [place for item in placed for place in _places(params, item)],
+        "selection": [item for request, _ in selections for item in request],
+        "words": [word for _, words in selections for word in words],
     }
     slices = params.processing.slices
     wanted: dict[str, int] = {}
@@ -167,7 +170,7 @@ def run_channel(
         parts = range(group * params.parts_per_group, (group + 1) * params.parts_per_group)
         wanted[f"head__{group}"] = len(operations)
         wanted[f"body__{group}"] = sum(
-            item.walk.beats * slices for item in placed if item.operation.attended_tokens[parts].any()
+            item.walk.beats * slices for item in placed if item.operation.counted_tokens[parts].any()
         )
     run = run_streams(verilog, top, streams, wanted, max_cycles=max_cycles)
     found = run.streams
@@ -215,7 +218,7 @@ def _operation(params: ChannelParams, item: PlacedOperation, number: int) -> int
                 "selected": op.positions is not None,
                 "append": _append_place(params, item),
             },
-            "tokens": [int(count) for count in op.attended_tokens],
+            "tokens": [int(count) for count in op.counted_tokens],
         }
     )
     return word.as_bits()
@@ -249,16 +252,6 @@ def _append(params: ChannelParams, item: PlacedOperation) -> list[int]:
     if op.append_part >= len(op.keys):
         return [0] * (2 * item.walk.beats * params.processing.slices)
     return [column for kind in (op.keys, op.values) for column in _columns(params, item, kind[op.append_part][-1])]
-
-
-def _places(params: ChannelParams, item: PlacedOperation) -> list[int]:
-    """Return the list of selected tokens."""
-    positions = item.operation.positions
-    if positions is None:
-        return []
-    layout = place_layout(params)
-    places = zip(*token_places(item.walk, positions), strict=True)
-    return [layout.const({"tile": int(tile), "column": int(column)}).as_bits() for tile, column in places]
 
 
 def _query(params: ChannelParams, item: PlacedOperation) -> list[int]:

@@ -13,7 +13,7 @@ from amaranth.lib import data
 if TYPE_CHECKING:
     from hw.params import FinishParams, ProcessingParams, StateParams
 
-__all__ = ["body_layout", "command_layout", "head_layout", "output_layout", "vector_layout"]
+__all__ = ["body_layout", "command_layout", "head_layout", "kv_layout", "output_layout", "vector_layout"]
 
 
 def head_layout(params: StateParams) -> data.StructLayout:
@@ -53,6 +53,11 @@ def command_layout(params: ProcessingParams) -> data.StructLayout:
 def vector_layout(params: ProcessingParams) -> data.ArrayLayout:
     """One beat of q, k or v: ``lanes`` codes of the KV format."""
     return data.ArrayLayout(params.kv_format.bits, params.lanes)
+
+
+def kv_layout(params: ProcessingParams) -> data.StructLayout:
+    """One beat of k or v, and ``skip``, the same in all beats of a token, where the unit is to pass over it."""
+    return data.StructLayout({"data": vector_layout(params), "skip": 1})
 
 
 def output_layout(params: FinishParams) -> data.StructLayout:

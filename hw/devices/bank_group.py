@@ -14,7 +14,7 @@ from hw.devices.clock_crossing import FromLogic, ToLogic
 from hw.devices.layouts import bus_command_layout, bus_query_layout, permission_layout
 from hw.devices.modules import adder_module, stage_module, unit_module
 from hw.devices.placed import Placed
-from hw.layouts import body_layout, command_layout, head_layout, vector_layout
+from hw.layouts import body_layout, command_layout, head_layout, kv_layout, vector_layout
 
 if TYPE_CHECKING:
     from amaranth.hdl import Signal
@@ -24,7 +24,7 @@ __all__ = ["BankGroup", "column_layout"]
 
 def column_layout(params: ChannelParams) -> data.StructLayout:
     """Return the layout of a column on its way from one bank to its unit: in no more than one cycle ``valid``."""
-    return data.StructLayout({"valid": 1, "data": vector_layout(params.processing)})
+    return data.StructLayout({"valid": 1, "beat": kv_layout(params.processing)})
 
 
 class BankGroup(wiring.Component):
@@ -61,7 +61,7 @@ class BankGroup(wiring.Component):
     query_valid, query : In
         A beat of its query, and the banks that it is for.
     columns : In(ArrayLayout(column_layout, banks))
-        What the banks read.
+        What the banks read, and which of it their units pass over.
     command_free, query_free : Out(1)
         There is room for a command, for a beat of a query, in every unit.
     permissions : Out(ArrayLayout(permission_layout, parts_per_group))
@@ -106,7 +106,7 @@ class BankGroup(wiring.Component):
             m.submodules[f"unit_{bank}"] = unit
             command = ToLogic(command_layout(params.processing))
             query = ToLogic(vector_layout(params.processing))
-            column = ToLogic(vector_layout(params.processing))
+            column = ToLogic(kv_layout(params.processing))
             for name, register in (("command", command), ("query", query), ("column", column)):
                 m.submodules[f"{name}_{bank}"] = register
                 m.d.comb += register.enable.eq(self.enable)
@@ -121,7 +121,7 @@ class BankGroup(wiring.Component):
                 query.valid.eq(self.query_valid & self.query.banks[bank]),
                 query.payload.eq(self.query.beat),
                 column.valid.eq(self.columns[bank].valid),
-                column.payload.eq(self.columns[bank].data),
+                column.payload.eq(self.columns[bank].beat),
             ]
             wiring.connect(m, command.o, unit.command)
             wiring.connect(m, query.o, unit.query)

@@ -9,13 +9,14 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.device_params import ChannelParams, Mapping
-from hw.devices.bank_group import BankGroup, column_layout
+from hw.devices.bank_group import BankGroup
 from hw.devices.commands import column_command_layout, row_command_layout
 from hw.devices.group_sequencer import GroupSequencer
 from hw.devices.group_unit import GroupUnit
-from hw.devices.layouts import operation_layout, place_layout
+from hw.devices.layouts import operation_layout
 from hw.devices.modules import group_modules
 from hw.devices.placed import Placed, UnitModule
+from hw.devices.selection import Selection, request_layout
 from hw.devices.sequencer import ChannelSequencer
 from hw.layouts import body_layout, head_layout, vector_layout
 
@@ -24,10 +25,23 @@ if TYPE_CHECKING:
 
     from amaranth.hdl import Value, ValueLike
 
-__all__ = ["CHANNEL_TOP", "Channel", "add_groups", "channel_modules", "channel_sequencer", "group_module"]
+__all__ = [
+    "CHANNEL_TOP",
+    "Channel",
+    "add_groups",
+    "channel_modules",
+    "channel_sequencer",
+    "group_module",
+    "read_layout",
+]
 
 CHANNEL_TOP = "nearkv_channel"
 """Name of the top module of :class:`Channel`."""
+
+
+def read_layout(params: ChannelParams) -> data.StructLayout:
+    """Return the layout of a column as a bank gives it: in no more than one cycle ``valid``."""
+    return data.StructLayout({"valid": 1, "data": vector_layout(params.processing)})
 
 
 class Channel(wiring.Component):
@@ -40,7 +54,8 @@ class Channel(wiring.Component):
 
     Protocol
     --------
-    ``operation``, ``query``, ``append`` and ``places`` are plain ready/valid streams, those of the sequencer; ``start``
+    ``operation``, ``query`` and ``append`` are plain ready/valid streams, those of the sequencer; ``selection`` and
+    ``words`` those of the :class:`hw.devices.selection.Selection` that names selected tokens to it. ``start``
     is given once, before the first operation. A command is on its bus in one cycle, whatever happens there, and
     ``write_data`` beside a WR. Every bank gives the column of a MACAB n_cl cycles behind it, for one cycle; nothing
     holds it up. ``head`` and ``body`` are plain streams in the memory clock. The units run in cycles of ``enable``.
@@ -73,9 +88,11 @@ class Channel(wiring.Component):
         Cycles of the logic, ``logic_ratio`` of all.
     start, first_refresh_cycles : In
         Begin; cycles to the first refresh, 0 for none at all.
-    operation, query, append, places : In(stream)
+    operation, query, append : In(stream)
         See :class:`hw.devices.sequencer.ChannelSequencer`.
-    columns : In(ArrayLayout(column_layout, banks of the channel))
+    selection, words : In(stream)
+        See :class:`hw.devices.selection.Selection`.
+    columns : In(ArrayLayout(read_layout, banks of the channel))
         What the banks read, group by group.
     row_command, column_command, write_data : Out
         The two command buses, and the data of a WR.
@@ -105,8 +122,9 @@ class Channel(wiring.Component):
                 "operation": In(stream.Signature(operation_layout(params))),
                 "query": In(stream.Signature(vector_layout(params.processing))),
                 "append": In(stream.Signature(vector_layout(params.processing))),
-                "places": In(stream.Signature(place_layout(params))),
-                "columns": In(data.ArrayLayout(column_layout(params), params.organisation.banks_per_channel)),
+                "selection": In(stream.Signature(request_layout(params))),
+                "words": In(stream.Signature(params.organisation.column_bits)),
+                "columns": In(data.ArrayLayout(read_layout(params), params.organisation.banks_per_channel)),
                 **buses,
                 "write_data": Out(vector_layout(params.processing)),
                 "head": Out(stream.Signature(head_layout(params.reduction))).array(params.groups),
@@ -120,7 +138,11 @@ class Channel(wiring.Component):
         m = Module()
         params = self.params
         m.submodules.sequencer = sequencer = channel_sequencer(params, parts=params.parts)
-        for name in ("operation", "query", "append", "places"):
+        m.submodules.selection = selection = Selection(params)
+        wiring.connect(m, wiring.flipped(self.selection), selection.request)
+        wiring.connect(m, wiring.flipped(self.words), selection.words)
+        wiring.connect(m, selection.places, sequencer.places)
+        for name in ("operation", "query", "append"):
             wiring.connect(m, wiring.flipped(getattr(self, name)), getattr(sequencer, name))
         for name in ("row_command", "column_command"):
             bus, shown = getattr(sequencer, name), getattr(self, name)
@@ -188,7 +210,11 @@ def add_groups(
                 sequencer.permissions[place].eq(group.permissions[part]),
             ]
         for bank, (valid, column) in enumerate(columns[number * banks : (number + 1) * banks]):
-            m.d.comb += [group.columns[bank].valid.eq(valid), group.columns[bank].data.eq(column)]
+            m.d.comb += [
+                group.columns[bank].valid.eq(valid),
+                group.columns[bank].beat.data.eq(column),
+                group.columns[bank].beat.skip.eq(~sequencer.wanted[number * per_group + bank % per_group]),
+            ]
         wiring.connect(m, group.head, wiring.flipped(device.head[number]))
         wiring.connect(m, group.body, wiring.flipped(device.body[number]))
     m.d.comb += [

@@ -13,10 +13,11 @@ from hw.device_params import ChannelBenchParams
 from hw.devices.channel import add_groups, channel_sequencer, group_module
 from hw.devices.clock_enable import ClockEnable
 from hw.devices.commands import column_command_layout, row_command_layout
-from hw.devices.layouts import operation_layout, place_layout
+from hw.devices.layouts import operation_layout
 from hw.devices.memory_model import MemoryModel, load_layout
 from hw.devices.modules import group_modules
 from hw.devices.placed import UnitModule
+from hw.devices.selection import Selection, request_layout
 from hw.layouts import body_layout, head_layout, vector_layout
 from hw.memory.model_params import MemoryModelParams
 from hw.memory.rules import rule_names
@@ -49,7 +50,8 @@ class ChannelBench(wiring.Component):
     --------
     ``load`` fills the cells, ``setup``, taken when nothing is left to load, begins the run: operations wait for it, and
     the cycle that follows it is the first in which a refresh can fall due. Without refresh that rule is not watched.
-    ``operation``, ``query``, ``append`` and ``places`` are those of the sequencer. Its commands appear on
+    ``operation``, ``query`` and ``append`` are those of the sequencer, ``selection`` and ``words`` those of the unit
+    that names selected tokens to it. Its commands appear on
     ``row_command`` and ``column_command`` in the cycle in which they are issued, whatever their ``ready``. ``alarm``
     gives an item in every cycle in which the memory model finds a rule broken, and in every cycle after units have
     lost something.
@@ -84,7 +86,8 @@ class ChannelBench(wiring.Component):
                 "operation": In(stream.Signature(operation_layout(params))),
                 "query": In(stream.Signature(vector_layout(params.processing))),
                 "append": In(stream.Signature(vector_layout(params.processing))),
-                "places": In(stream.Signature(place_layout(params))),
+                "selection": In(stream.Signature(request_layout(params))),
+                "words": In(stream.Signature(params.organisation.column_bits)),
                 "row_command": Out(stream.Signature(row_command_layout(params.organisation))),
                 "column_command": Out(stream.Signature(column_command_layout(params.organisation))),
                 "head": Out(stream.Signature(head_layout(state))).array(groups),
@@ -104,8 +107,11 @@ class ChannelBench(wiring.Component):
         m.submodules.clock = clock = ClockEnable(params.logic_ratio)
         m.submodules.sequencer = sequencer = channel_sequencer(params, parts=self.groups * params.parts_per_group)
         wiring.connect(m, wiring.flipped(self.load), memory.load)
-        for name in ("query", "append", "places"):
+        m.submodules.selection = selection = Selection(params)
+        for name in ("query", "append"):
             wiring.connect(m, wiring.flipped(getattr(self, name)), getattr(sequencer, name))
+        wiring.connect(m, wiring.flipped(self.words), selection.words)
+        wiring.connect(m, selection.places, sequencer.places)
 
         m.d.comb += [
             memory.write_data.eq(sequencer.write_data),
@@ -115,6 +121,9 @@ class ChannelBench(wiring.Component):
             sequencer.operation.payload.eq(self.operation.payload),
             sequencer.operation.valid.eq(self.operation.valid & running),
             self.operation.ready.eq(sequencer.operation.ready & running),
+            selection.request.payload.eq(self.selection.payload),
+            selection.request.valid.eq(self.selection.valid & running),
+            self.selection.ready.eq(selection.request.ready),
         ]
         with m.If(sequencer.start):
             m.d.sync += [running.eq(1), refreshing.eq(self.setup.payload.first_refresh_cycles != 0)]

@@ -9,7 +9,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.devices.bank_group import column_layout
-from hw.layouts import vector_layout
+from hw.layouts import kv_layout
 
 if TYPE_CHECKING:
     from hw.device_params import ChannelParams
@@ -29,7 +29,7 @@ class ColumnPath(wiring.Component):
     -------
     columns : In(ArrayLayout(column_layout, banks))
         What the banks read; no more than one of them in a cycle.
-    valid, column : Out
+    valid, beat : Out
         What one of them read.
     collided : Out(1)
         Two had a column in one cycle, and one was lost; stays high.
@@ -37,7 +37,7 @@ class ColumnPath(wiring.Component):
 
     columns: data.View
     valid: Signal
-    column: data.View
+    beat: data.View
     collided: Signal
 
     def __init__(self, params: ChannelParams) -> None:
@@ -46,7 +46,7 @@ class ColumnPath(wiring.Component):
             {
                 "columns": In(data.ArrayLayout(column_layout(params), self.banks)),
                 "valid": Out(1),
-                "column": Out(vector_layout(params.processing)),
+                "beat": Out(kv_layout(params.processing)),
                 "collided": Out(1),
             }
         )
@@ -61,7 +61,7 @@ class ColumnPath(wiring.Component):
         ]
         for bank in range(self.banks):
             with m.If(valid[bank]):
-                m.d.comb += self.column.eq(self.columns[bank].data)
+                m.d.comb += self.beat.eq(self.columns[bank].beat)
         # A number with one bit set has none in common with its predecessor.
         with m.If((valid & (valid - 1)[: self.banks]).any()):
             m.d.sync += self.collided.eq(1)

@@ -141,6 +141,7 @@ class GroupSequencer(wiring.Component):
             append.tile.eq(front.tile),
             append.written.eq(events["write"]),
             self.append.ready.eq(events["write"]),
+            self.wanted.eq(-1),
             refresh.start.eq(self.start),
             refresh.first_cycles.eq(self.first_refresh_cycles),
             refresh.done.eq(events["refresh"]),

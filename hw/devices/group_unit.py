@@ -14,7 +14,7 @@ from hw.devices.column_path import ColumnPath
 from hw.devices.layouts import bus_command_layout, bus_query_layout, permission_layout
 from hw.devices.modules import unit_module
 from hw.devices.placed import Placed
-from hw.layouts import body_layout, command_layout, head_layout, vector_layout
+from hw.layouts import body_layout, command_layout, head_layout, kv_layout, vector_layout
 
 if TYPE_CHECKING:
     from hw.device_params import ChannelParams
@@ -74,7 +74,7 @@ class GroupUnit(wiring.Component):
         m.submodules.command = command = ToLogic(command_layout(params.processing))
         m.submodules.query = query = ToLogic(vector_layout(params.processing))
         m.submodules.path = path = ColumnPath(params)
-        m.submodules.column = column = ToLogic(vector_layout(params.processing))
+        m.submodules.column = column = ToLogic(kv_layout(params.processing))
         m.submodules.head = head = FromLogic(head_layout(params.reduction))
         m.submodules.body = body = FromLogic(body_layout(params.reduction))
         m.d.comb += [part.enable.eq(self.enable) for part in (unit, command, query, column, head, body)]
@@ -87,7 +87,7 @@ class GroupUnit(wiring.Component):
             query.payload.eq(self.query.beat),
             path.columns.eq(self.columns),
             column.valid.eq(path.valid),
-            column.payload.eq(path.column),
+            column.payload.eq(path.beat),
             self.command_free.eq(command.free),
             self.query_free.eq(query.free),
             self.permissions[0].key_operations.eq(unit.key_operations),

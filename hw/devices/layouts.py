@@ -20,12 +20,18 @@ __all__ = [
     "permission_layout",
     "place_layout",
     "rows_layout",
+    "selected_layout",
 ]
 
 
 def place_layout(params: ChannelParams) -> data.StructLayout:
     """Where a token lies in its banks: ``tile`` rows behind the first of keys, and of values, from ``column`` on."""
     return data.StructLayout({"tile": range(params.part_rows), "column": range(params.organisation.columns)})
+
+
+def selected_layout(params: ChannelParams) -> data.StructLayout:
+    """One selected position: where its tokens lie in their banks, and the parts that have ``wanted`` theirs."""
+    return data.StructLayout({"place": place_layout(params), "wanted": params.parts})
 
 
 def append_layout(params: ChannelParams) -> data.StructLayout:
@@ -61,7 +67,8 @@ def rows_layout(params: ChannelParams) -> data.StructLayout:
 def operation_layout(params: ChannelParams) -> data.StructLayout:
     """One operation of a channel: one query over the tokens that its parts hold.
 
-    ``unit`` is what all processing units are told, ``num_tokens`` left out; ``tokens`` is that number for each part.
+    ``unit`` is what all processing units are told, ``num_tokens`` left out; ``tokens`` is that number for each part: of
+    the walk, the tokens up to the last one that it attends to.
     """
     unit = {key: field.shape for key, field in command_layout(params.processing) if key != "num_tokens"}
     return data.StructLayout(

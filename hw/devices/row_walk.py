@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from golden.checks import require_type
 from hw.device_params import ChannelParams
-from hw.devices.layouts import append_layout, place_layout, rows_layout
+from hw.devices.layouts import append_layout, rows_layout, selected_layout
 
 __all__ = ["RowWalk"]
 
@@ -39,7 +39,7 @@ class RowWalk(wiring.Component):
     -------
     rows : In(stream of rows_layout)
         One item an operation.
-    places : In(stream of place_layout)
+    places : In(stream of selected_layout)
         Selected tokens: one item a token of the walk; only of operations that say so.
     begin : Out(1)
         An item of ``rows`` is taken.
@@ -51,6 +51,8 @@ class RowWalk(wiring.Component):
         Rows between the first of its kind and its own.
     row, column : Out
         Its address.
+    wanted : Out
+        Parts that it is for: all, or, where tokens are selected, those that want this one.
     append : Out(append_layout)
         New token of the operation.
     token_columns : Out
@@ -71,6 +73,7 @@ class RowWalk(wiring.Component):
     tile: Signal
     row: Signal
     column: Signal
+    wanted: Signal
     append: data.View
     token_columns: Signal
     operation: Signal
@@ -85,13 +88,14 @@ class RowWalk(wiring.Component):
         super().__init__(
             {
                 "rows": In(stream.Signature(rows_layout(params))),
-                "places": In(stream.Signature(place_layout(params))),
+                "places": In(stream.Signature(selected_layout(params))),
                 "begin": Out(1),
                 "valid": Out(1),
                 "is_value": Out(1),
                 "tile": Out(range(organisation.rows)),
                 "row": Out(range(organisation.rows)),
                 "column": Out(range(organisation.columns)),
+                "wanted": Out(params.parts),
                 "append": Out(append_layout(params)),
                 "token_columns": Out(range(organisation.columns + 1)),
                 "operation": Out(2),
@@ -113,7 +117,8 @@ class RowWalk(wiring.Component):
         count = Signal.like(current.tile_columns)
         whole = Signal()
         advance = Signal()
-        place, place_valid, index = self._places(m, current)
+        selected, place_valid, index = self._places(m, current)
+        place = selected.place
         m.d.comb += [
             self.begin.eq(self.rows.valid & self.rows.ready),
             self.rows.ready.eq(~active),
@@ -123,6 +128,7 @@ class RowWalk(wiring.Component):
             self.tile.eq(Mux(current.selected, place.tile, number)),
             self.row.eq(Mux(self.is_value, current.value_row, current.key_row) + self.tile),
             self.column.eq(Mux(current.selected, place.column + index, count)),
+            self.wanted.eq(Mux(current.selected, selected.wanted, -1)),
             self.append.eq(current.append),
             self.token_columns.eq(current.token_columns),
             advance.eq(active & whole & (current.selected | self.closed)),
@@ -151,16 +157,16 @@ class RowWalk(wiring.Component):
         return m
 
     def _places(self, m: Module, current: data.View) -> tuple[data.View, Value, Signal]:
-        """Return the place of the next selected token, whether it is known, and the columns of it read so far."""
-        layout = place_layout(self.params)
+        """Return the next selected token, whether it is known, and the columns of it read so far."""
+        layout = selected_layout(self.params)
         # Values run up to two tiles behind the keys whose places they share.
         depth = 2 * self.params.processing.tile_tokens
         m.submodules.kept = kept = SyncFIFOBuffered(width=layout.size, depth=depth)
-        place = Signal(layout)
+        selected = Signal(layout)
         index = Signal(range(self.params.organisation.columns))
         token_read = Signal()
         m.d.comb += [
-            place.eq(Mux(self.is_value, kept.r_data, Value.cast(self.places.payload))),
+            selected.eq(Mux(self.is_value, kept.r_data, Value.cast(self.places.payload))),
             token_read.eq(current.selected & self.read & (index == current.token_columns - 1)),
             self.places.ready.eq(token_read & ~self.is_value),
             kept.w_data.eq(Value.cast(self.places.payload)),
@@ -169,4 +175,4 @@ class RowWalk(wiring.Component):
         ]
         with m.If(self.read):
             m.d.sync += index.eq(Mux(token_read | ~current.selected, 0, index + 1))
-        return place, ~current.selected | Mux(self.is_value, kept.r_rdy, self.places.valid), index
+        return selected, ~current.selected | Mux(self.is_value, kept.r_rdy, self.places.valid), index

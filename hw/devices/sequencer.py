@@ -11,6 +11,7 @@ from hw.devices.append_walk import AppendWalk
 from hw.devices.broadcaster import Broadcaster
 from hw.devices.commands import ColumnKind, RowKind, Scope, address_fields
 from hw.devices.power_cap import PowerCap
+from hw.devices.read_marks import ReadMarks
 from hw.devices.refresh import RefreshTimer
 from hw.devices.row_walk import RowWalk
 from hw.devices.sequencer_ports import drive_command, permitted, sequencer_members
@@ -34,7 +35,8 @@ class ChannelSequencer(wiring.Component):
     the units.
 
     Of selected tokens only their columns are read, and only their rows opened. The banks are in lock step: all parts
-    read the same positions, so that a token that one part wants is read by all.
+    read the same positions, so that a token that one part wants is read by all; ``wanted`` tells the units of each part
+    which columns are theirs.
 
     Protocol
     --------
@@ -44,8 +46,8 @@ class ChannelSequencer(wiring.Component):
     when the first refresh is due.
 
     ``append`` gives the columns of an operation's new token, those of one bank after the other, key before value, and
-    is taken as they are written. ``places`` gives the tokens of an operation that selects them, in ascending order, one
-    each; tokens that a part does not own must be the last ones. A new token must be among them, else it is not written.
+    is taken as they are written. ``places`` gives the positions of an operation that selects tokens, ascending, each
+    with the parts that want their token. A new token must be among them, else it is not written.
 
     Timing
     ------
@@ -82,8 +84,8 @@ class ChannelSequencer(wiring.Component):
         See :class:`hw.devices.broadcaster.Broadcaster`.
     append : In(stream of vector_layout)
         Columns of new tokens.
-    places : In(stream of place_layout)
-        Places of selected tokens.
+    places : In(stream of selected_layout)
+        Selected tokens.
     permissions : In(ArrayLayout(permission_layout, parts))
         What each part may be sent.
     command_free, query_free : In(1)
@@ -92,6 +94,8 @@ class ChannelSequencer(wiring.Component):
         A command, a beat of a query, is delivered to the units in this cycle.
     banks : Out
         Banks of every group that the beat is for.
+    wanted : Out(parts)
+        In the cycle in which the data of a read reach the units: parts that want them.
     row_command, column_command : Out
         ``valid`` and ``payload`` of the two buses; always taken.
     write_data : Out(vector_layout)
@@ -112,6 +116,7 @@ class ChannelSequencer(wiring.Component):
         m.submodules.broadcaster = broadcaster = Broadcaster(params)
         m.submodules.walk = walk = RowWalk(params)
         m.submodules.append = append = AppendWalk(params)
+        m.submodules.marks = marks = ReadMarks(params, parts=self.parts)
         m.submodules.refresh = refresh = RefreshTimer(params.timing.n_refi)
         wiring.connect(m, broadcaster.rows, walk.rows)
         wiring.connect(m, wiring.flipped(self.operation), broadcaster.operation)
@@ -123,14 +128,14 @@ class ChannelSequencer(wiring.Component):
         is_open = Signal()
         open_row = Signal.like(walk.row)
         here = is_open & walk.valid & (open_row == walk.row)
-        wanted = permitted(
+        taken = permitted(
             self.permissions,
             parts=self.parts,
             is_value=walk.is_value,
             operation=walk.operation,
             value_tile=walk.value_tile,
         )
-        go_on = Mux(append.due, self.append.valid, wanted)
+        go_on = Mux(append.due, self.append.valid, taken)
         m.d.comb += [
             events["activate"].eq(~is_open & walk.valid & ~refresh.owed & spaced["activate"]),
             events["write"].eq(here & append.due & go_on & spaced["write"]),
@@ -145,6 +150,9 @@ class ChannelSequencer(wiring.Component):
         m.d.comb += [
             walk.read.eq(events["read"]),
             walk.closed.eq(events["close"]),
+            marks.read.eq(events["read"]),
+            marks.wanted.eq(walk.wanted),
+            self.wanted.eq(marks.arriving),
             append.begin.eq(walk.begin),
             append.append.eq(walk.append),
             append.token_columns.eq(walk.token_columns),

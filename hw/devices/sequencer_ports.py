@@ -9,7 +9,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.devices.commands import column_command_layout, row_command_layout
-from hw.devices.layouts import operation_layout, permission_layout, place_layout
+from hw.devices.layouts import operation_layout, permission_layout, selected_layout
 from hw.layouts import vector_layout
 
 if TYPE_CHECKING:
@@ -29,13 +29,14 @@ def sequencer_members(params: ChannelParams, parts: int) -> dict[str, wiring.Mem
         "operation": In(stream.Signature(operation_layout(params))),
         "query": In(stream.Signature(vector_layout(params.processing))),
         "append": In(stream.Signature(vector_layout(params.processing))),
-        "places": In(stream.Signature(place_layout(params))),
+        "places": In(stream.Signature(selected_layout(params))),
         "permissions": In(data.ArrayLayout(permission_layout(params), parts)),
         "command_free": In(1),
         "query_free": In(1),
         "command_valid": Out(1),
         "query_valid": Out(1),
         "banks": Out(params.organisation.banks),
+        "wanted": Out(parts),
         "row_command": Out(
             wiring.Signature({"valid": Out(1), "payload": Out(row_command_layout(params.organisation))})
         ),

@@ -20,7 +20,8 @@ class OperationSizes:
     Parameters
     ----------
     num_tokens : int
-        Tokens attended to, the first ones of the walk; 0 or more.
+        First tokens of the walk, up to the last one that is attended to; 0 or more. Those among them that are marked
+        take the time of all others.
     walk_tokens : int
         Tokens whose keys and values stream by, ``num_tokens`` or more; the unit drops the others.
     beats : int
@@ -62,7 +63,7 @@ class OperationSizes:
         params : ProcessingParams
             The unit.
         num_tokens : int
-            Tokens attended to.
+            As for the class.
         walk_tokens, beats, tile_tokens : int, optional
             As for the class; None is ``num_tokens``, and the largest that the unit has.
 
@@ -96,7 +97,7 @@ class OperationSizes:
 
     @property
     def live_tiles(self) -> int:
-        """Tiles of the walk that hold a token attended to."""
+        """Tiles of the walk that hold any of the first ``num_tokens``."""
         return -(-self.num_tokens // self.tile_tokens)
 
     @property

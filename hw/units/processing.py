@@ -9,7 +9,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from golden.formats import FP32
-from hw.layouts import body_layout, command_layout, head_layout, vector_layout
+from hw.layouts import body_layout, command_layout, head_layout, kv_layout, vector_layout
 from hw.params import ProcessingParams
 from hw.units.processing_array import LaneArray
 from hw.units.processing_permissions import Permissions
@@ -57,13 +57,17 @@ class ProcessingUnit(wiring.Component):
     before those beats. An operation without tokens takes its query all the same and gives an ``empty`` head
     (m = -infinity, l = 0) when it starts.
 
+    A token whose beats are marked ``skip`` is passed over: it takes the time and the place in its tile of any other,
+    but m, l and o stay as they are, whatever its codes. So units that see one common stream attend to different tokens
+    of it. The last token that counts must not be marked: ``num_tokens`` ends with it.
+
     Streams may run ahead of each other: ``command`` by one operation, ``query`` from the last K beat that counts of
     the operation before, but for all beats except the first not ahead of its command; ``kv`` waits for both.
     ``scale`` may be any fp32 number. Every field of the command may differ from operation to operation.
 
     The unit does not check a command: ``1 <= beats <= params.beats``, ``1 <= tile_tokens <= params.tile_tokens`` and
-    ``num_tokens <= walk_tokens`` are the sender's to guarantee, as :class:`hw.timing.operation.OperationSizes` does.
-    After anything else the unit may wait for ever or answer nonsense, until it is reset.
+    ``num_tokens <= walk_tokens`` are the sender's to guarantee, as :class:`hw.timing.operation.OperationSizes` does,
+    and so are the marks. After anything else the unit may wait for ever or answer nonsense, until it is reset.
 
     While a head is refused the next operation runs to its end, and the one after it does not start; while a body is
     refused the next operation goes on to its first V beat that counts. Head and body do not wait for each other.
@@ -140,8 +144,8 @@ class ProcessingUnit(wiring.Component):
     ``lanes`` multipliers of 16-bit numbers, ``lanes`` of fp32 and a weight (o times alpha) and ``lanes`` fp32 adders;
     besides, one fp32 multiplier (scale), one of fp32 and a weight and one adder (l), one comparator, one subtractor,
     one rounder and one exponential unit. With bf16 keys and fp16 weights the first kind multiplies 8 by 11 significant
-    bits, for q and p share it. Buffers: q ``2 * head_dim`` bytes, o ``4 * head_dim``, scores
-    ``8 * tile_tokens``.
+    bits, for q and p share it. Buffers: q ``2 * head_dim`` bytes, o ``4 * head_dim``, scores ``8 * tile_tokens`` and,
+    for the marks, two bits a token of a tile.
 
     Parameters
     ----------
@@ -154,8 +158,8 @@ class ProcessingUnit(wiring.Component):
         Operation id, sizes and scale.
     query : ``In(stream.Signature(vector_layout(params)))``
         q, ``beats`` beats an operation.
-    kv : ``In(stream.Signature(vector_layout(params)))``
-        Keys and values.
+    kv : ``In(stream.Signature(kv_layout(params)))``
+        Keys and values, and the marks of tokens that are passed over.
     head : ``Out(stream.Signature(head_layout(params)))``
         m, l, operation id and flags; runs ahead of the body.
     body : ``Out(stream.Signature(body_layout(params)))``
@@ -190,7 +194,7 @@ class ProcessingUnit(wiring.Component):
         members = {
             "command": In(stream.Signature(command_layout(params))),
             "query": In(stream.Signature(vector_layout(params))),
-            "kv": In(stream.Signature(vector_layout(params))),
+            "kv": In(stream.Signature(kv_layout(params))),
             "head": Out(stream.Signature(head_layout(params))),
             "body": Out(stream.Signature(body_layout(params))),
             "key_operations": Out(2),
@@ -220,7 +224,8 @@ class ProcessingUnit(wiring.Component):
             (array.query_write, self.query.valid & self.query.ready),
             (sequencer.kv_valid, self.kv.valid),
             (self.kv.ready, sequencer.kv_ready),
-            (array.kv, self.kv.payload),
+            (sequencer.kv_skip, self.kv.payload.skip),
+            (array.kv, self.kv.payload.data),
             (array.accept, sequencer.accept),
             (array.beat, sequencer.beat),
             (softmax.read_slot, sequencer.beat.slot),

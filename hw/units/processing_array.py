@@ -26,8 +26,8 @@ class Lane(wiring.Component):
     A beat loads the operand registers in one cycle and is added in the next. K: ``left + right``, a node
     of the adder tree; or, in the one lane that accumulates, the sum so far + ``right``. V: the word of o
     that the beat's index names (times alpha at the first token of a later tile) + ``product``, written
-    back at the end of the cycle. Two V beats with the same index are two cycles apart at least, so a word
-    is never read before it has been written.
+    back at the end of the cycle unless its token is passed over. Two V beats with the same index are two
+    cycles apart at least, so a word is never read before it has been written.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class Lane(wiring.Component):
             self.word.eq(read.data),
             write.addr.eq(run_beat.index),
             write.data.eq(self.result),
-            write.en.eq(self.run & run_beat.is_value),
+            write.en.eq(self.run & run_beat.is_value & ~run_beat.skip),
         ]
 
         m.submodules.rescaler = rescale = FloatMul(fmt, params.weight_format, fmt)

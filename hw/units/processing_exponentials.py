@@ -49,12 +49,14 @@ class Exponentials(wiring.Component):
         Running maximum with and without that tile.
     read_slot, read_token : Out
         Which score to read.
-    score : In(32)
-        That score, one cycle later.
+    score, skip : In(32), In(1)
+        That score, and whether its token is passed over, one cycle later.
     valid, value : Out(1), Out(params.weight_format.bits)
         A result.
     is_alpha, tile_last, final : Out(1)
         What it is: a rescaling factor, the last of its tile, the last of its operation.
+    skipped : Out(1)
+        It is the weight of a token that is passed over.
     """
 
     def __init__(self, params: ProcessingParams) -> None:
@@ -70,11 +72,13 @@ class Exponentials(wiring.Component):
                 "read_slot": Out(1),
                 "read_token": Out(token_shape(params)),
                 "score": In(bits),
+                "skip": In(1),
                 "valid": Out(1),
                 "value": Out(params.weight_format.bits),
                 "is_alpha": Out(1),
                 "tile_last": Out(1),
                 "final": Out(1),
+                "skipped": Out(1),
             }
         )
 
@@ -120,9 +124,13 @@ class Exponentials(wiring.Component):
         stages = 3
         valids = [issue]
         tags = [tag]
+        skipped = self.skip
         for stage in range(1, stages + 1 + params.exp.latency_cycles):
             tags.append(Signal(tag_layout, name=f"tag_{stage}"))
             m.d.sync += tags[stage].eq(tags[stage - 1])
+            if stage > 1:
+                skipped_before, skipped = skipped, Signal(name=f"skipped_{stage}")
+                m.d.sync += skipped.eq(skipped_before)
             if stage <= stages:
                 valids.append(Signal(name=f"valid_{stage}"))
                 m.d.sync += valids[stage].eq(valids[stage - 1])
@@ -150,5 +158,6 @@ class Exponentials(wiring.Component):
             self.is_alpha.eq(tags[-1].is_alpha),
             self.tile_last.eq(tags[-1].tile_last),
             self.final.eq(tags[-1].final),
+            self.skipped.eq(skipped),
         ]
         return m

@@ -22,7 +22,8 @@ def beat_layout(params: ProcessingParams) -> data.StructLayout:
     ``is_value`` tells V from K, ``slot`` is the half of the score buffer that its tile has, ``index`` its
     place in the token and ``beat_last`` the token's end; ``tile_first`` the first tile of the operation,
     ``token_first`` and ``token_last`` the ends of a tile as far as its tokens count, ``final`` the last
-    token of its kind that counts.
+    token of its kind that counts, ``skip`` that its token is passed over. Of values, ``token_first`` lasts to the
+    first token of the tile that is not, and ``tile_first`` to the first of the operation.
     """
     return data.StructLayout(
         {
@@ -34,6 +35,7 @@ def beat_layout(params: ProcessingParams) -> data.StructLayout:
             "token_first": 1,
             "token_last": 1,
             "final": 1,
+            "skip": 1,
         }
     )
 
@@ -49,10 +51,10 @@ class Sequencer(wiring.Component):
     A K beat is never held back. A V beat waits until its token's weight is in the score buffer, the first
     ones of an operation until the body of the operation before has left the lanes, and each until the word
     of o that it adds to is written: with one beat a token, for one cycle. Beats of tokens that do not count
-    are dropped as they come. The command and the query of the next operation are taken while the current
-    one reads V beats only, so that its first K beat can come in the cycle after the last V beat. An
-    operation does not start before the head of its predecessor has reached the output register: until then
-    m, l and the operation's id stand still.
+    are dropped as they come; beats that are marked keep the pace of all others. The command and the query
+    of the next operation are taken while the current one reads V beats only, so that its first K beat can
+    come in the cycle after the last V beat. An operation does not start before the head of its predecessor
+    has reached the output register: until then m, l and the operation's id stand still.
 
     Parameters
     ----------
@@ -69,6 +71,8 @@ class Sequencer(wiring.Component):
         Where the query beat that is being taken belongs.
     kv_valid, kv_ready : In(1), Out(1)
         Handshake of the kv stream.
+    kv_skip : In(1)
+        The beat's mark.
     accept : Out(1)
         A kv beat that counts is being taken.
     beat : Out(beat_layout)
@@ -107,6 +111,7 @@ class Sequencer(wiring.Component):
                 "query_index": Out(range(params.beats)),
                 "kv_valid": In(1),
                 "kv_ready": Out(1),
+                "kv_skip": In(1),
                 "accept": Out(1),
                 "beat": Out(beat_layout(params)),
                 "token": Out(token_shape(params)),
@@ -161,6 +166,7 @@ class Sequencer(wiring.Component):
         keys, values = _Kind("key", params), _Kind("value", params)
         keys_over = Signal()
         is_value = Signal()
+        values_fresh = Signal()
         index = Signal(range(params.beats))
         take = Signal()
         beat_last = Signal()
@@ -180,9 +186,10 @@ class Sequencer(wiring.Component):
             self.beat.index.eq(index),
             self.beat.beat_last.eq(beat_last),
             self.beat.tile_first.eq(Mux(is_value, values.tile_first, keys.tile_first)),
-            self.beat.token_first.eq(self.token == 0),
+            self.beat.token_first.eq(Mux(is_value, values_fresh, self.token == 0)),
             self.beat.token_last.eq(final | (self.token == tile_end)),
             self.beat.final.eq(final),
+            self.beat.skip.eq(self.kv_skip),
         ]
 
         weights = Signal(range(2 * params.tile_tokens + 1))
@@ -209,7 +216,7 @@ class Sequencer(wiring.Component):
         for kind, selected in ((keys, ~is_value), (values, is_value)):
             with m.If(take & beat_last & selected):
                 m.d.sync += [kind.left.eq(Mux(final, dropped_tokens, kind.left - 1)), kind.drop.eq(drop | final)]
-                with m.If(tile_last):
+                with m.If(tile_last if kind is keys else ~self.kv_skip):
                     m.d.sync += kind.tile_first.eq(0)
                 with m.If(self.beat.token_last & ~drop):
                     m.d.sync += kind.slot.eq(~kind.slot)
@@ -225,8 +232,10 @@ class Sequencer(wiring.Component):
             with m.If(tile_last):
                 # The keys of the second tile follow those of the first at once.
                 m.d.sync += is_value.eq(~keys.tile_first | walk_last)
-        with m.If(take & is_value & beat_last & tile_last):
-            m.d.sync += is_value.eq(keys_over)
+        with m.If(take & is_value & beat_last):
+            m.d.sync += values_fresh.eq(tile_last | (values_fresh & self.kv_skip))
+            with m.If(tile_last):
+                m.d.sync += is_value.eq(keys_over)
 
         m.d.comb += self.body_free.eq(~body_busy | self.body_done)
         with m.If(accept_value & beat_last & final):
@@ -263,6 +272,7 @@ class Sequencer(wiring.Component):
                 dropped_tokens.eq(pending.walk_tokens - pending.num_tokens),
                 is_value.eq(0),
                 keys_over.eq(0),
+                values_fresh.eq(1),
             ]
             for kind in (keys, values):
                 m.d.sync += [

@@ -26,6 +26,8 @@ class OnlineSoftmax(wiring.Component):
     tile meanwhile. The order of the kv stream sees to it that a half is not written before it has been
     read, and that no third tile's scores come before the first tile's exponentials are done.
 
+    A token that is passed over takes its place and its time here, but moves neither maximum nor sum.
+
     Parameters
     ----------
     params : ProcessingParams
@@ -93,6 +95,7 @@ class OnlineSoftmax(wiring.Component):
 
         score_token = Signal(token_shape(params))
         maximum_before = Signal(fmt.bits, reset_less=True)
+        unscored = Signal(init=1)
         tile_valid = Signal()
         tile = Signal(tile_layout(params))
         m.submodules.comparator = maximum = FloatMax(fmt)
@@ -100,11 +103,9 @@ class OnlineSoftmax(wiring.Component):
         with m.If(exponentials.tile_start):
             m.d.sync += tile_valid.eq(0)
         with m.If(score_valid):
-            first = score_beat.tile_first & score_beat.token_first
-            m.d.sync += [
-                self.m.eq(Mux(first, score, maximum.o)),
-                score_token.eq(Mux(score_beat.token_last, 0, score_token + 1)),
-            ]
+            m.d.sync += score_token.eq(Mux(score_beat.token_last, 0, score_token + 1))
+            with m.If(~score_beat.skip):
+                m.d.sync += [self.m.eq(Mux(unscored, score, maximum.o)), unscored.eq(score_beat.final)]
             with m.If(score_beat.token_first):
                 m.d.sync += maximum_before.eq(self.m)
             with m.If(score_beat.token_last):
@@ -144,9 +145,9 @@ class OnlineSoftmax(wiring.Component):
             with m.If(exponentials.is_alpha):
                 m.d.sync += [self.alpha[weight_slot].eq(value), self.l.eq(rescale.o)]
             with m.Else():
+                with m.If(~exponentials.skipped):
+                    m.d.sync += [self.l.eq(Mux(fresh, widen.o, accumulate.o)), fresh.eq(exponentials.final)]
                 m.d.sync += [
-                    self.l.eq(Mux(fresh, widen.o, accumulate.o)),
-                    fresh.eq(exponentials.final),
                     weight_token.eq(Mux(exponentials.tile_last, 0, weight_token + 1)),
                     weight_slot.eq(weight_slot ^ exponentials.tile_last),
                 ]
@@ -156,9 +157,10 @@ class OnlineSoftmax(wiring.Component):
         m.d.sync += [score_slot.eq(exponentials.read_slot), read_slot.eq(self.read_slot)]
         # As the multipliers take it: where they want another format than the exponential's, the addend of l serves.
         stored = value if params.factor_format == params.weight_format else widen.o
-        scores, weights = [], []
+        scores, skips, weights = [], [], []
+        word = data.StructLayout({"score": fmt.bits, "skip": 1})
         for number in range(2):
-            slot = memory.Memory(shape=fmt.bits, depth=max(params.tile_tokens, 2), init=[])
+            slot = memory.Memory(shape=word, depth=max(params.tile_tokens, 2), init=[])
             m.submodules[f"slot_{number}"] = slot
             write, score_read, weight_read = slot.write_port(), slot.read_port(), slot.read_port()
             # A half is written by the scores of its tile, later by their weights, never by both in one cycle.
@@ -166,14 +168,17 @@ class OnlineSoftmax(wiring.Component):
             m.d.comb += [
                 write.en.eq(weight_here | (score_valid & (score_beat.slot == number))),
                 write.addr.eq(Mux(weight_here, weight_token, score_token)),
-                write.data.eq(Mux(weight_here, stored, score)),
+                write.data.score.eq(Mux(weight_here, stored, score)),
+                write.data.skip.eq(score_beat.skip),
                 score_read.addr.eq(exponentials.read_token),
                 weight_read.addr.eq(self.read_token),
             ]
-            scores.append(score_read.data)
-            weights.append(weight_read.data)
+            scores.append(score_read.data.score)
+            skips.append(score_read.data.skip)
+            weights.append(weight_read.data.score)
         m.d.comb += [
             exponentials.score.eq(Mux(score_slot, scores[1], scores[0])),
+            exponentials.skip.eq(Mux(score_slot, skips[1], skips[0])),
             self.weight.eq(Mux(read_slot, weights[1], weights[0])),
         ]
         return m

@@ -11,7 +11,7 @@ from sim.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Subparsers", "add_command", "add_json", "fraction", "positive"]
+__all__ = ["Subparsers", "add_command", "add_json", "fraction", "natural", "positive"]
 
 Subparsers = argparse._SubParsersAction  # pyright: ignore[reportPrivateUsage]
 """What :meth:`argparse.ArgumentParser.add_subparsers` returns."""
@@ -48,6 +48,17 @@ def positive(option: str) -> Callable[[str], int]:
     def read(text: str) -> int:
         if re.fullmatch(r"[+]?[0-9]{1,12}", text, re.ASCII) is None or int(text) < 1:
             raise ConfigError(f"{option} must be an integer from 1 to 999999999999, not {text!r}")
+        return int(text)
+
+    return read
+
+
+def natural(option: str) -> Callable[[str], int]:
+    """Return a reader of whole numbers of at least 0 that names ``option`` when it refuses."""
+
+    def read(text: str) -> int:
+        if re.fullmatch(r"[+]?[0-9]{1,12}", text, re.ASCII) is None:
+            raise ConfigError(f"{option} must be an integer from 0 to 999999999999, not {text!r}")
         return int(text)
 
     return read

@@ -104,8 +104,8 @@ def assert_states(run: ChannelRun, operations: Sequence[ChannelOperation], group
 def _expected(params: ChannelParams, operations: Sequence[ChannelOperation], group: int) -> Iterator[PartialState]:
     processing = params.processing
     for operation in operations:
-        plan = kv_rows(params, len(operation.query), int(operation.attended_tokens.max()))
-        keys, values = (operation.attended(vectors) for vectors in (operation.keys, operation.values))
+        keys, values = operation.keys, operation.values
+        plan = kv_rows(params, len(operation.query), operation.walk_tokens)
         width = plan.beats * processing.lanes * processing.slices
         fmt = processing.kv_format
         numerics = unit_numerics(processing.exp, processing.lanes, plan.tile_tokens, processing.slices, fmt)
@@ -117,15 +117,27 @@ def _expected(params: ChannelParams, operations: Sequence[ChannelOperation], gro
         states = [
             local_state(
                 filled(operation.query)[np.newaxis],
-                filled(keys[part])[:, np.newaxis],
-                filled(values[part])[:, np.newaxis],
+                *(filled(_walked(operation, vectors[part]))[:, np.newaxis] for vectors in (keys, values)),
                 operation.scale,
                 numerics,
+                _wanted(operation, part),
             )
             for part in parts
         ]
         state = states[0] if len(states) == 1 else merge_chain(states, numerics)
         yield state[0]
+
+
+def _walked(operation: ChannelOperation, vectors: np.ndarray) -> np.ndarray:
+    """Return what a part has of the positions that are read."""
+    return vectors if operation.positions is None else vectors[operation.positions[operation.positions < len(vectors)]]
+
+
+def _wanted(operation: ChannelOperation, part: int) -> np.ndarray | None:
+    """Return which of those it attends to."""
+    if operation.wanted is None or operation.positions is None:
+        return None
+    return operation.wanted[part, operation.positions < operation.tokens[part]]
 
 
 def assert_legal(run: ChannelRun, *, refreshing: bool) -> dict[str, int]:

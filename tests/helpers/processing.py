@@ -11,7 +11,7 @@ from golden.attention import local_state
 from golden.exp.catalogue import UNITS
 from golden.formats import BF16, FORMATS, FP32
 from golden.numerics import unit_numerics
-from hw.layouts import body_layout, command_layout, head_layout
+from hw.layouts import body_layout, command_layout, head_layout, kv_layout, vector_layout
 from hw.params import ProcessingParams
 from hw.timing.kv_order import kv_vectors
 from hw.timing.operation import OperationSizes
@@ -50,7 +50,8 @@ STREAMS = ("command", "query", "kv", "head", "body")
 class Operation:
     """One operation in codes: q (head_dim,), k and v (walk_tokens, head_dim), and the fp32 scale.
 
-    Rows of k and v behind the tokens that count hold any codes. With slices, head_dim is that of all of them.
+    Rows of k and v that are passed over, and those behind the tokens that count, hold any codes. With slices, head_dim
+    is that of all of them.
     """
 
     op_id: int
@@ -59,6 +60,7 @@ class Operation:
     v: np.ndarray
     scale: np.float32
     sizes: OperationSizes
+    skips: np.ndarray
 
     @property
     def num_tokens(self):
@@ -69,7 +71,8 @@ class Operation:
         fmt = params.kv_format
         numerics = unit_numerics(params.exp, params.lanes, self.sizes.tile_tokens, params.slices, fmt)
         q, k, v = (fmt.from_codes(codes) for codes in (self.q, self.k[: self.num_tokens], self.v[: self.num_tokens]))
-        return local_state(q[None], k[:, None], v[:, None], float(self.scale), numerics)
+        wanted = ~self.skips[: self.num_tokens]
+        return local_state(q[None], k[:, None], v[:, None], float(self.scale), numerics, wanted)
 
 
 @dataclass(frozen=True)
@@ -97,8 +100,12 @@ def make_operation(
     sizes: OperationSizes | int,
     kind: str,
     op_id: int = 0,
+    skipped: float = 0.0,
 ) -> Operation:
-    """Return an operation of these sizes, a number the tokens of largest ones; ``kind`` is one of :func:`kinds_of`."""
+    """Return an operation of these sizes, a number the tokens of largest ones; ``kind`` is one of :func:`kinds_of`.
+
+    A share ``skipped`` of the tokens is passed over, by chance, the last that counts left out.
+    """
     if isinstance(sizes, int):
         sizes = OperationSizes.of(params, sizes)
     fmt = params.kv_format
@@ -144,7 +151,10 @@ def make_operation(
     dropped = (sizes.walk_tokens - n, head_dim)
     noise = [random_codes(fmt, dropped[0] * head_dim, rng).reshape(dropped) for _ in range(2)]
     k, v = (np.concatenate(pair) for pair in zip(codes[1:], noise, strict=True))
-    return Operation(op_id, codes[0], k, v, scale, sizes)
+    skips = (rng.random(len(k)) < skipped) & (np.arange(len(k)) != n - 1)
+    for array in (k, v):
+        array[skips] = random_codes(fmt, array[skips].size, rng).reshape(-1, head_dim)
+    return Operation(op_id, codes[0], k, v, scale, sizes, skips)
 
 
 KINDS = (
@@ -201,10 +211,14 @@ def mixed_sizes(params: ProcessingParams, rng: np.random.Generator, operations: 
 
 
 def _beats(params, codes, slice_beats):
-    """Beats of the rows of ``codes``; with slices, the parts of all of them side by side."""
+    """Beats of the rows of ``codes``, one word a slice."""
     rows = np.ascontiguousarray(codes, dtype="<u2").reshape(-1, params.slices, slice_beats, params.lanes)
-    rows = rows.swapaxes(1, 2).reshape(-1, params.slices * params.lanes)
-    return [int.from_bytes(row.tobytes(), "little") for row in rows]
+    beats = rows.swapaxes(1, 2).reshape(-1, params.slices, params.lanes)
+    return [[int.from_bytes(word.tobytes(), "little") for word in beat] for beat in beats]
+
+
+def _side_by_side(words, bits):
+    return sum(word << number * bits for number, word in enumerate(words))
 
 
 def stimulus(params: ProcessingParams, operations: Sequence[Operation]) -> dict[str, list[int]]:
@@ -214,8 +228,12 @@ def stimulus(params: ProcessingParams, operations: Sequence[Operation]) -> dict[
     for op in operations:
         fields = {"op_id": op.op_id, "scale": int(FP32.to_codes(op.scale)), **asdict(op.sizes)}
         payloads["command"].append(layout.const(fields).as_value().value)
-        payloads["query"] += _beats(params, op.q, op.sizes.beats)
-        payloads["kv"] += _beats(params, kv_vectors(op.sizes.tile_tokens, op.k, op.v), op.sizes.beats)
+        bits = vector_layout(params).size
+        payloads["query"] += [_side_by_side(words, bits) for words in _beats(params, op.q, op.sizes.beats)]
+        beats = _beats(params, kv_vectors(op.sizes.tile_tokens, op.k, op.v), op.sizes.beats)
+        marks = kv_vectors(op.sizes.tile_tokens, op.skips[:, None], op.skips[:, None]).repeat(op.sizes.beats)
+        for words, mark in zip(beats, marks, strict=True):
+            payloads["kv"].append(_side_by_side([word | int(mark) << bits for word in words], kv_layout(params).size))
     return payloads
 
 

@@ -8,7 +8,7 @@ from amaranth.hdl import Cat, Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.layouts import body_layout, command_layout, head_layout, vector_layout
+from hw.layouts import body_layout, command_layout, head_layout, kv_layout, vector_layout
 from hw.units.processing import ProcessingUnit
 from hw.units.score_adder import ScoreAdder
 
@@ -40,7 +40,7 @@ class ProcessingGroup(wiring.Component):
             {
                 "command": In(stream.Signature(command_layout(params).size)),
                 "query": In(wide(vector_layout(params))),
-                "kv": In(wide(vector_layout(params))),
+                "kv": In(wide(kv_layout(params))),
                 "head": Out(wide(head_layout(params))),
                 "body": Out(wide(body_layout(params))),
                 "key_operations": Out(2),

@@ -57,10 +57,16 @@ def test_query_heads_that_share():
 
 def test_selected_tokens_of_each_part():
     operation = _make([3, 0, 10, *[5] * 13], positions=np.array([0, 2, 3, 4, 9]), groups=3)
-    assert operation.attended_tokens.tolist() == [2, 0, 5, *[4] * 13]
-    assert [len(part) for part in operation.attended(operation.keys)] == [2, 0, 5]
-    np.testing.assert_array_equal(operation.attended(operation.values)[0], operation.values[0][[0, 2]])
-    assert _make(32).attended_tokens.tolist() == [2] * 16
+    assert operation.counted_tokens.tolist() == [2, 0, 5, *[4] * 13]
+    assert operation.marks[:4].astype(int).tolist() == [[1, 1, 0, 0, 0], [0] * 5, [1] * 5, [1, 1, 1, 1, 0]]
+    assert _make(32).counted_tokens.tolist() == [2] * 16
+    # The first part wants one of its two, the second none that it has, the third all but the last two.
+    wanted = np.zeros((16, 5), bool)
+    wanted[0, 0] = wanted[2, :3] = True
+    chosen = replace(operation, wanted=wanted)
+    assert (chosen.counted_tokens.tolist(), chosen.walk_tokens) == ([1, 0, 3, *[0] * 13], 5)
+    np.testing.assert_array_equal(chosen.marks, wanted)
+    assert place_operations(ATTACC, [chosen])[0][0].walk.walk_tokens == 5
 
 
 def test_places_and_openings_by_hand():
@@ -110,6 +116,18 @@ def test_row_cycles_with_writes_by_hand():
         (
             lambda: [_make(64, append_part=0, positions=np.array([0, 1]))],
             "positions must hold the new token's 3: a token is written when it is first read",
+        ),
+        (
+            lambda: [_make(64, wanted=np.ones((16, 4), bool))],
+            r"wanted must have one row a part and one column a position \(16, 4\), not no positions",
+        ),
+        (
+            lambda: [_make(64, positions=np.array([1, 2]), wanted=np.ones((16, 3), bool))],
+            r"wanted must have one row a part and one column a position \(16, 2\), not shape \(16, 3\)",
+        ),
+        (
+            lambda: [_make(63, positions=np.array([1, 3]), wanted=np.ones((16, 2), bool))],
+            "wanted must name tokens that a part has, not 3 in part 15 of 3",
         ),
         (
             lambda: [_make(64, kv_head=1), _make(80, kv_head=1)],

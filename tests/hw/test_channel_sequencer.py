@@ -43,7 +43,9 @@ ITEMS = {
     "operation": [_operation()],
     "query": [[0] * 16] * 8,
     "append": [[100 + number] * 16 for number in range(16)],
-    "places": [{"tile": position // 16, "column": position % 16 * 2} for position in POSITIONS],
+    "places": [
+        {"place": {"tile": position // 16, "column": position % 16 * 2}, "wanted": position} for position in POSITIONS
+    ],
 }
 
 

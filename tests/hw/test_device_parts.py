@@ -133,7 +133,10 @@ def test_without_refresh_none_is_owed():
 
 
 def _walk_rows(dut, operations, places, *, place_chance=1.0):
-    """Run a walk whose rows close when they are through; return (operation, is value, row, column) of every read."""
+    """Run a walk whose rows close when they are through.
+
+    Return (operation, is value, row, column, wanted) of every read.
+    """
     rng = np.random.default_rng(0)
     seen = []
 
@@ -158,7 +161,8 @@ def _walk_rows(dut, operations, places, *, place_chance=1.0):
         while idle < 200:
             valid = ctx.get(dut.valid)
             if valid:
-                seen.append(tuple(int(ctx.get(x)) for x in (dut.operation, dut.is_value, dut.row, dut.column)))
+                what = (dut.operation, dut.is_value, dut.row, dut.column, dut.wanted)
+                seen.append(tuple(int(ctx.get(x)) for x in what))
             ctx.set(dut.read, valid)
             ctx.set(dut.closed, not valid)
             idle = 0 if valid else idle + 1
@@ -198,7 +202,7 @@ def test_rows_come_in_the_order_of_the_units():
         for tile in order:
             is_value = tile.kind == "v"
             row = 100 * operation + 50 * is_value + tile.number
-            expected += [(operation % 4, is_value, row, column) for column in range(2 * tile.tokens)]
+            expected += [(operation % 4, is_value, row, column, (1 << 16) - 1) for column in range(2 * tile.tokens)]
     assert _walk_rows(RowWalk(DEVICE_PRESETS["attacc"].channel), items, []) == expected
 
 
@@ -214,11 +218,14 @@ def test_selected_tokens_come_by_the_list(place_chance):
         items.append(item)
         position = np.sort(rng.choice(40 * 16, count, replace=False)) if selected else np.arange(count)
         if selected:
-            places += [{"tile": int(p) // 16, "column": int(p) % 16 * 2} for p in position]
+            places += [
+                {"place": {"tile": int(p) // 16, "column": int(p) % 16 * 2}, "wanted": 7 * int(p) + 1} for p in position
+            ]
         for tile in order:
             for p in position[tile.start : tile.start + tile.tokens]:
                 row = 100 * operation + 50 * (tile.kind == "v") + int(p) // 16
-                expected += [(operation % 4, tile.kind == "v", row, int(p) % 16 * 2 + beat) for beat in range(2)]
+                wanted = 7 * int(p) + 1 if selected else (1 << 16) - 1
+                expected += [(operation % 4, tile.kind == "v", row, int(p) % 16 * 2 + beat, wanted) for beat in (0, 1)]
     dut = RowWalk(DEVICE_PRESETS["attacc"].channel)
     assert _walk_rows(dut, items, places, place_chance=place_chance) == expected
 

@@ -285,8 +285,8 @@ def test_the_column_path_passes_one_bank_and_tells_of_two():
         for valid in (0b0000, 0b0001, 0b0100, 0b1000, 0b0010, 0b0000, 0b1010, 0b0000):
             for bank in range(4):
                 ctx.set(dut.columns[bank].valid, valid >> bank & 1)
-                ctx.set(dut.columns[bank].data[3], 100 + bank)
-            seen.append((ctx.get(dut.valid), ctx.get(dut.column[3]), ctx.get(dut.collided)))
+                ctx.set(dut.columns[bank].beat.data[3], 100 + bank)
+            seen.append((ctx.get(dut.valid), ctx.get(dut.beat.data[3]), ctx.get(dut.collided)))
             await ctx.tick()
 
     _simulate(dut, bench)

@@ -259,7 +259,7 @@ def _run_all_kinds(params, idle, pause, *, mixed):
     mask = (1 << params.op_id_bits) - 1
     kinds = kinds_of(params)
     operations = [
-        make_operation(params, rng, each, kinds[number % len(kinds)], op_id=number & mask)
+        make_operation(params, rng, each, kinds[number % len(kinds)], op_id=number & mask, skipped=0.45 * (number % 3))
         for number, each in enumerate([*sizes(params), *mixed_sizes(params, rng, mixed)])
     ]
 

@@ -40,12 +40,16 @@ def _params() -> ProcessingParams:
 
 
 def _operations(
-    params: ProcessingParams, counts: Sequence[OperationSizes | int], kinds: tuple[str, ...], seed: int
+    params: ProcessingParams,
+    counts: Sequence[OperationSizes | int],
+    kinds: tuple[str, ...],
+    seed: int,
+    skipped: float = 0.0,
 ) -> list[Any]:
     rng = np.random.default_rng(seed)
     mask = (1 << params.op_id_bits) - 1
     return [
-        make_operation(params, rng, n, kinds[number % len(kinds)], op_id=(37 * number + seed) & mask)
+        make_operation(params, rng, n, kinds[number % len(kinds)], op_id=(37 * number + seed) & mask, skipped=skipped)
         for number, n in enumerate(counts)
     ]
 
@@ -111,6 +115,7 @@ async def every_kind_of_numbers(dut: Any) -> None:
         await bench.reset()
         kinds = kinds_of(params)
         operations = _operations(params, [n] * len(kinds), kinds, seed=seed)
+        operations += _operations(params, [n] * len(kinds), kinds, seed=seed + 10, skipped=0.6)
         offer(bench, params, operations)
         await _check(bench, params, operations, stalled=False)
 
@@ -132,11 +137,11 @@ async def mixed_operations_under_stalls(dut: Any, idle: float, pause: float) -> 
 @cocotb.test()
 @cocotb.parametrize(idle=[0.0, 0.4], pause=[0.0, 0.5, 0.96])
 async def operations_of_every_run_time_size(dut: Any, idle: float, pause: float) -> None:
-    """Beats, tiles, tokens and walks change from operation to operation."""
+    """Beats, tiles, tokens and walks change from operation to operation; three in ten tokens are passed over."""
     params = _params()
     bench = await CocotbBench.start(dut)
     counts = mixed_sizes(params, np.random.default_rng(int(100 * pause)), 60)
-    operations = _operations(params, counts, kinds_of(params), seed=8)
+    operations = _operations(params, counts, kinds_of(params), seed=8, skipped=0.3)
     for name in _OUTPUTS:
         bench.stall(name, pause)
     offer(bench, params, operations, idle=idle)

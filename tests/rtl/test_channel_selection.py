@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from golden.selection import SelectionForm, dealt, union
+from hw.devices.commands import ColumnKind, RowKind
+from hw.measure import MEASURED_ROWS
 from hw.memory.kv_rows import kv_rows, row_visits
+from hw.native_arithmetic import NATIVE
 from hw.presets.devices import DEVICE_PRESETS
 from hw.timing.channel import row_cycles
 from tests.helpers.channels import checked_run, grown, make_channel_operation
 
 ATTACC = DEVICE_PRESETS["attacc"].channel
+PAM = DEVICE_PRESETS["pam"].channel
 WIDE = DEVICE_PRESETS["pam-wide"].channel
 
 
@@ -20,6 +27,17 @@ def _visits(params, operation):
 
 def _openings(run):
     return [cycle for cycle, bus, fields in run.commands() if bus == "row" and fields["kind"] == 0]
+
+
+def _reads(run):
+    """Return row and column of every read of all banks."""
+    row, found = None, []
+    for _, bus, fields in run.commands():
+        if bus == "row" and fields["kind"] == RowKind.ACT.value:
+            row = fields["row"]
+        elif bus == "column" and fields["kind"] == ColumnKind.MAC.value:
+            found.append((row, fields["column"]))
+    return found
 
 
 def _random(rng, tokens, count):
@@ -143,3 +161,80 @@ def test_selected_whole_tokens():
     ]
     new = grown(make_channel_operation(WIDE, rng, head_dim=128, tokens=64 * 9), rng, 1, positions=np.array([2, 5, 9]))
     checked_run(WIDE, [*operations, new], first_refresh_cycles=400)
+
+
+def _selecting(params, rng, picks, **options):
+    """Return an operation whose part i attends to the positions ``picks[i]`` of its tokens."""
+    positions, wanted = union(picks)
+    return make_channel_operation(params, rng, positions=positions, wanted=wanted, **options)
+
+
+def _spoilt(operation):
+    """Return ``operation`` with infinities and NaNs in all tokens that are not attended to."""
+    keys, values = ([part.copy() for part in kind] for kind in (operation.keys, operation.values))
+    for part in range(len(keys)):
+        others = np.setdiff1d(np.arange(len(keys[part])), operation.positions[operation.marks[part]])
+        keys[part][others], values[part][others] = 0x7C00, 0x7E00
+    return replace(operation, keys=keys, values=values)
+
+
+@pytest.mark.parametrize(
+    ("params", "options"),
+    [(PAM, {"groups": 2, "rows": MEASURED_ROWS, "platform": NATIVE}), (WIDE, {"groups": 1})],
+    ids=["split", "whole"],
+)
+def test_every_part_attends_to_its_own_tokens(params, options):
+    """Parts that want different tokens, few, all or none; what they do not want is infinite, and changes nothing."""
+    rng = np.random.default_rng(11)
+    parts, groups = params.parts, options["groups"]
+    operations, wanted = [], []
+    for head_dim in (64, 128):
+        counts = [int(count) for count in rng.integers(60, 90, parts)]
+        for share in (0.9, 0.3, 0.05):
+            picks = [np.flatnonzero(rng.random(count) < share) for count in counts]
+            picks[1] = np.arange(0)  # none
+            picks[2] = np.arange(counts[2])
+            picks[3] = np.array([counts[3] - 1])  # nothing before the last tile
+            picks[0] = picks[0][picks[0] > 40]  # tiles without any, then tokens
+            wanted.append(picks)
+            operations.append(_selecting(params, rng, picks, head_dim=head_dim, tokens=counts, groups=groups))
+        few = [np.arange(0) for _ in range(parts)]
+        few[parts - 1] = np.array([3, 50])  # a part that is not simulated
+        wanted.append(few)
+        operations.append(_selecting(params, rng, few, head_dim=head_dim, tokens=counts, groups=groups))
+    for operation, picks in zip(operations, wanted, strict=True):
+        assert operation.marks.sum(axis=1).tolist() == [len(pick) for pick in picks]
+    checked_run(params, [_spoilt(operation) for operation in operations], first_refresh_cycles=700, **options)
+
+
+@pytest.mark.parametrize("params", [ATTACC, WIDE], ids=["split", "whole"])
+def test_the_forms_say_the_same(params):
+    """A list, a bitmap, and sinks with a window, one after another: the same columns of the same rows, same states."""
+    rng = np.random.default_rng(12)
+    parts = params.parts
+    operations = []
+    for head_dim, sinks, window in ((128, 4, 500), (64, 70, 33), (256, 0, 17), (80, 7, 0)):
+        tokens = 40 * parts + 5
+        chosen = np.concatenate([np.arange(sinks), np.arange(tokens - window, tokens)])
+        positions, wanted = dealt(chosen, parts)
+        listed = make_channel_operation(
+            params, rng, head_dim=head_dim, tokens=tokens, positions=positions, wanted=wanted, kv_head=head_dim
+        )
+        operations += [replace(listed, form=form) for form in SelectionForm]
+    plain = make_channel_operation(params, rng, head_dim=128, tokens=50)
+    run, _ = checked_run(params, [plain, *operations, plain])
+    reads = _reads(run)[run.rows[0].columns :]
+    for first in range(0, len(operations), 3):
+        columns = run.rows[1 + first].columns
+        one, other, third = (reads[columns * number : columns * (number + 1)] for number in range(3))
+        assert one == other == third
+        reads = reads[3 * columns :]
+
+
+def test_a_form_that_cannot_say_it_is_refused():
+    rng = np.random.default_rng(13)
+    operation = make_channel_operation(
+        ATTACC, rng, head_dim=128, tokens=160, positions=np.array([0, 3, 6]), form=SelectionForm.RUNS
+    )
+    with pytest.raises(ValueError, match="selected must be two runs of tokens at most, not 3"):
+        checked_run(ATTACC, [operation])
