@@ -1,0 +1,104 @@
+"""Parameters of the DMA's units: frozen, validated when made, free of Amaranth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from golden.checks import require_int
+from golden.dma.compression import BlockCompression
+from golden.dma.flits import TRAILER, FlitFormat
+from golden.dma.frames import HEADER, WORD_BYTES
+from golden.formats import FP16
+
+__all__ = ["CompressionParams", "FlitParams"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompressionParams:
+    """Compressor and decompressor.
+
+    Parameters
+    ----------
+    compression : BlockCompression
+        What they compute.
+    lanes : int
+        Numbers of a beat; a power of two from 2 to 64 that divides the block.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``compression`` is something else, or ``lanes`` is no integer or impossible.
+    """
+
+    compression: BlockCompression = field(default_factory=lambda: BlockCompression(fmt=FP16, block=32))
+    lanes: int = 16
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.compression, BlockCompression):
+            raise TypeError(f"compression must be a BlockCompression, not {self.compression!r}")
+        require_int("lanes", self.lanes, 2, 64)
+        if self.lanes & (self.lanes - 1):
+            raise ValueError(f"lanes must be a power of two, not {self.lanes!r}")
+        if self.compression.block % self.lanes:
+            raise ValueError(f"lanes must divide the block of {self.compression.block} numbers, not {self.lanes!r}")
+
+    @property
+    def block_beats(self) -> int:
+        """Beats of a whole block."""
+        return self.compression.block // self.lanes
+
+    @property
+    def word_bytes(self) -> int:
+        """Bytes of a beat of 16-bit numbers."""
+        return 2 * self.lanes
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlitParams:
+    """Packer and unpacker of flits.
+
+    Parameters
+    ----------
+    flits : FlitFormat
+        Format of the link's flits.
+    beat_bytes : int
+        Bytes of a beat, of frames and of flits; a multiple of 4, at least 8, that divides a flit and is less than it.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``flits`` is something else, or ``beat_bytes`` is no integer or impossible.
+    """
+
+    flits: FlitFormat = field(default_factory=lambda: FlitFormat(256))
+    beat_bytes: int = 32
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.flits, FlitFormat):
+            raise TypeError(f"flits must be a FlitFormat, not {self.flits!r}")
+        require_int("beat_bytes", self.beat_bytes, TRAILER.size, self.flits.flit_bytes // 2)
+        if self.beat_bytes % WORD_BYTES or self.flits.flit_bytes % self.beat_bytes:
+            raise ValueError(
+                f"beat_bytes must be a multiple of {WORD_BYTES} that divides the flit of {self.flits.flit_bytes}, "
+                f"not {self.beat_bytes!r}"
+            )
+
+    @property
+    def beats(self) -> int:
+        """Beats of a flit."""
+        return self.flits.flit_bytes // self.beat_bytes
+
+    @property
+    def beat_words(self) -> int:
+        """Words of a beat."""
+        return self.beat_bytes // WORD_BYTES
+
+    @property
+    def last_words(self) -> int:
+        """Words of a flit's last beat that are payload."""
+        return self.beat_words - TRAILER.size // WORD_BYTES
+
+    @property
+    def header_words(self) -> int:
+        """Words of a frame's header."""
+        return HEADER.size // WORD_BYTES

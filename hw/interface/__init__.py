@@ -1,0 +1,1 @@
+"""The interface between memories: the stream units that the DMA is made of."""
