@@ -11,7 +11,15 @@ from golden.dma.frames import WORD_BYTES
 if TYPE_CHECKING:
     from hw.dma_params import CompressionParams, FlitParams
 
-__all__ = ["bytes_layout", "decoded_layout", "flit_beat_layout", "frame_beat_layout", "numbers_layout", "units_layout"]
+__all__ = [
+    "bytes_layout",
+    "decoded_layout",
+    "flit_beat_layout",
+    "frame_beat_layout",
+    "numbers_layout",
+    "units_layout",
+    "unpacked_layout",
+]
 
 
 def numbers_layout(params: CompressionParams) -> data.StructLayout:
@@ -48,3 +56,15 @@ def frame_beat_layout(params: FlitParams) -> data.StructLayout:
 def flit_beat_layout(params: FlitParams) -> data.StructLayout:
     """One beat of a flit; ``last`` is the one with its trailer."""
     return data.StructLayout({"words": data.ArrayLayout(8 * WORD_BYTES, params.beat_words), "last": 1})
+
+
+def unpacked_layout(params: FlitParams) -> data.StructLayout:
+    """One beat of a frame: its header by itself, or up to a beat of its payload, which ends with ``last``."""
+    return data.StructLayout(
+        {
+            "words": data.ArrayLayout(8 * WORD_BYTES, params.beat_words),
+            "count": range(params.beat_words + 1),
+            "header": 1,
+            "last": 1,
+        }
+    )
