@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from golden.checks import require_int
 from golden.dma.compression import BlockCompression
 from golden.dma.flits import TRAILER, FlitFormat
 from golden.dma.frames import HEADER, WORD_BYTES
 from golden.formats import FP16
+from golden.kv.address_map import AddressMap
 
-__all__ = ["CompressionParams", "FlitParams"]
+__all__ = ["AddressParams", "CompressionParams", "FlitParams", "RelayoutParams", "ReorderParams"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,3 +103,100 @@ class FlitParams:
     def header_words(self) -> int:
         """Words of a frame's header."""
         return HEADER.size // WORD_BYTES
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddressParams:
+    """Address generation.
+
+    Parameters
+    ----------
+    space : AddressMap
+        Order in which slots lie. Its first level are the bytes of a column. All levels but the slowest have sizes that
+        are powers of two: an address is then a slot's number with its bits in other places.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``space`` is something else, a slot is less than a column, or another size is no power of two.
+    """
+
+    space: AddressMap
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.space, AddressMap):
+            raise TypeError(f"space must be an AddressMap, not {self.space!r}")
+        for level in self.space.levels[:-1]:
+            if level.size & (level.size - 1):
+                raise ValueError(f"size of level {level.name} must be a power of two, not {level.size!r}")
+
+    @property
+    def columns(self) -> int:
+        """Columns of a slot."""
+        return self.space.slot_bytes // self.space.levels[0].size
+
+    @property
+    def slot_bits(self) -> int:
+        """Bits of a slot's number, one more than needed, so that a number out of range can be given."""
+        return (self.space.slots - 1).bit_length() + 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReorderParams:
+    """Command reorder unit.
+
+    Parameters
+    ----------
+    depth : int
+        Commands among which it chooses; at least 1.
+    groups : int
+        Bank groups, or whatever has one open row; at least 1.
+    row_bits, tag_bits : int
+        Width of a row's number, and of what travels with a command.
+    patience : int
+        Commands that may go before the oldest one while it waits as the oldest; at least 0.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a number is no integer or too small.
+    """
+
+    depth: int = 16
+    groups: int = 16
+    row_bits: int = 14
+    tag_bits: int = 16
+    patience: int = 32
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            require_int(item.name, getattr(self, item.name), 0 if item.name == "patience" else 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelayoutParams:
+    """Re-layout buffer.
+
+    Parameters
+    ----------
+    regions : int
+        Slots that gather at once; at least 2.
+    columns : int
+        Columns of a slot; at least 1.
+    column_bytes : int
+        Bytes of a column; at least 1.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a number is no integer or too small.
+    """
+
+    regions: int = 8
+    columns: int = 16
+    column_bytes: int = 32
+
+    def __post_init__(self) -> None:
+        require_int("regions", self.regions, 2)
+        require_int("columns", self.columns, 1)
+        require_int("column_bytes", self.column_bytes, 1)

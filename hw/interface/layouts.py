@@ -9,14 +9,19 @@ from amaranth.lib import data
 from golden.dma.frames import WORD_BYTES
 
 if TYPE_CHECKING:
-    from hw.dma_params import CompressionParams, FlitParams
+    from hw.dma_params import AddressParams, CompressionParams, FlitParams, RelayoutParams, ReorderParams
 
 __all__ = [
     "bytes_layout",
+    "column_address_layout",
     "decoded_layout",
     "flit_beat_layout",
     "frame_beat_layout",
+    "gathered_layout",
     "numbers_layout",
+    "placed_column_layout",
+    "read_command_layout",
+    "region_bits",
     "units_layout",
     "unpacked_layout",
 ]
@@ -68,3 +73,37 @@ def unpacked_layout(params: FlitParams) -> data.StructLayout:
             "last": 1,
         }
     )
+
+
+def read_command_layout(params: ReorderParams) -> data.StructLayout:
+    """Read of one row; ``tag`` names it to whoever sent it."""
+    return data.StructLayout({"group": range(params.groups), "row": params.row_bits, "tag": params.tag_bits})
+
+
+def column_address_layout(params: AddressParams) -> data.StructLayout:
+    """Address of a column; ``last`` is a slot's last, ``unmapped`` says that there is no such slot."""
+    sizes = dict(params.space.sizes)
+    del sizes[params.space.levels[0].name]
+    coordinates = data.StructLayout({name: max(1, (size - 1).bit_length()) for name, size in sizes.items()})
+    return data.StructLayout({"coordinates": coordinates, "last": 1, "unmapped": 1})
+
+
+def region_bits(params: RelayoutParams) -> int:
+    """Return the bits of a region's number."""
+    return (params.regions - 1).bit_length()
+
+
+def placed_column_layout(params: RelayoutParams) -> data.StructLayout:
+    """Column of a slot, the region that it is for, and its place there."""
+    return data.StructLayout(
+        {
+            "column": data.ArrayLayout(8, params.column_bytes),
+            "region": region_bits(params),
+            "place": range(max(2, params.columns)),
+        }
+    )
+
+
+def gathered_layout(params: RelayoutParams) -> data.StructLayout:
+    """Column of a whole region; ``last`` is its last."""
+    return data.StructLayout({"column": data.ArrayLayout(8, params.column_bytes), "last": 1})

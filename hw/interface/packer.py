@@ -126,5 +126,7 @@ class Packer(wiring.Component):
                 number.eq(number + last),
             ]
         # The check sum of a flit is there in the cycle in which its last beat is.
-        m.d.comb += self.o.payload.words.as_value().eq(held | Mux(self.o.payload.last, crc.crc << len(held) - 32, 0))
+        m.d.comb += self.o.payload.words.as_value().eq(
+            held | Mux(self.o.payload.last, Cat(Const(0, len(held) - 32), crc.crc), 0)
+        )
         return m
