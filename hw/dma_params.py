@@ -6,12 +6,12 @@ from dataclasses import dataclass, field, fields
 
 from golden.checks import require_int
 from golden.dma.compression import BlockCompression
-from golden.dma.flits import TRAILER, FlitFormat
+from golden.dma.flits import NUMBERS, TRAILER, FlitFormat
 from golden.dma.frames import HEADER, WORD_BYTES
 from golden.formats import FP16
 from golden.kv.address_map import AddressMap
 
-__all__ = ["AddressParams", "CompressionParams", "FlitParams", "RelayoutParams", "ReorderParams"]
+__all__ = ["AddressParams", "CompressionParams", "FlitParams", "LinkParams", "RelayoutParams", "ReorderParams"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,3 +200,45 @@ class RelayoutParams:
         require_int("regions", self.regions, 2)
         require_int("columns", self.columns, 1)
         require_int("column_bytes", self.column_bytes, 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkParams:
+    """Both ends of a link.
+
+    Parameters
+    ----------
+    flit : FlitParams
+        Flits, and bytes of a beat.
+    window : int
+        Flits that the receiver has room for, and the sender keeps to send again; a power of two from 2 to 16,384.
+    timeout_cycles : int
+        Cycles without an acknowledgement that tells the sender something new after which it sends again; at least 1,
+        and more than the link's round trip and a flit take.
+    attempts : int
+        Times that it sends again before it calls the link down; at least 1.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``flit`` is something else, or a number is no integer or impossible.
+    """
+
+    flit: FlitParams = field(default_factory=FlitParams)
+    window: int = 8
+    timeout_cycles: int = 1024
+    attempts: int = 4
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.flit, FlitParams):
+            raise TypeError(f"flit must be a FlitParams, not {self.flit!r}")
+        require_int("window", self.window, 2, NUMBERS // 4)
+        if self.window & (self.window - 1):
+            raise ValueError(f"window must be a power of two, not {self.window!r}")
+        require_int("timeout_cycles", self.timeout_cycles, 1)
+        require_int("attempts", self.attempts, 1)
+
+    @property
+    def number_bits(self) -> int:
+        """Bits of a flit's number."""
+        return NUMBERS.bit_length() - 1

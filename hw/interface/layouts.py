@@ -9,9 +9,10 @@ from amaranth.lib import data
 from golden.dma.frames import WORD_BYTES
 
 if TYPE_CHECKING:
-    from hw.dma_params import AddressParams, CompressionParams, FlitParams, RelayoutParams, ReorderParams
+    from hw.dma_params import AddressParams, CompressionParams, FlitParams, LinkParams, RelayoutParams, ReorderParams
 
 __all__ = [
+    "acknowledgement_layout",
     "bytes_layout",
     "column_address_layout",
     "decoded_layout",
@@ -107,3 +108,13 @@ def placed_column_layout(params: RelayoutParams) -> data.StructLayout:
 def gathered_layout(params: RelayoutParams) -> data.StructLayout:
     """Column of a whole region; ``last`` is its last."""
     return data.StructLayout({"column": data.ArrayLayout(8, params.column_bytes), "last": 1})
+
+
+def acknowledgement_layout(params: LinkParams) -> data.StructLayout:
+    """News of the receiver for the sender; ``check`` holds all other bits inverted.
+
+    ``freed`` and ``expected`` are numbers of flits: all before ``freed`` have left the receiver, all before
+    ``expected`` have arrived. ``again`` asks for ``expected`` and all behind it once more.
+    """
+    bits = params.number_bits
+    return data.StructLayout({"freed": bits, "expected": bits, "again": 1, "check": 2 * bits + 1})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.crc import Processor
@@ -85,7 +87,8 @@ class Packer(wiring.Component):
         m.submodules.window = window = Window(
             unit_bits=word_bits, beat=params.beat_words, capacity=2 * params.beat_words
         )
-        m.submodules.crc = crc = Processor(CRC32_ETHERNET(data_width=8 * params.beat_bytes))
+        crc: Any = Processor(CRC32_ETHERNET(data_width=8 * params.beat_bytes))
+        m.submodules.crc = crc
 
         flushing = Signal()
         beat = Signal(range(params.beats))

@@ -99,8 +99,6 @@ class RelayoutBuffer(wiring.Component):
         with m.If(~self.free.valid | self.free.ready):
             m.d.sync += [self.free.valid.eq(is_free.any()), self.free.payload.eq(number)]
             m.d.comb += given.eq(lowest)
-        with m.If(self.free.valid & self.free.ready):
-            m.d.sync += gathering.bit_select(self.free.payload, 1).eq(1)
 
         came, due, full = Signal(), Signal(), Signal()
         region = self.i.payload.region
@@ -123,10 +121,13 @@ class RelayoutBuffer(wiring.Component):
             complete.w_en.eq(full),
             complete.w_data.eq(region),
         ]
-        with m.If(came & due):
-            m.d.sync += Array(marks)[region].eq(Mux(full, 0, new))
-        with m.If(full):
-            m.d.sync += gathering.bit_select(region, 1).eq(0)
+        for number_of, mark in enumerate(marks):
+            with m.If(came & due & (region == number_of)):
+                m.d.sync += mark.eq(Mux(full, 0, new))
+            with m.If(self.free.valid & self.free.ready & (self.free.payload == number_of)):
+                m.d.sync += gathering[number_of].eq(1)
+            with m.Elif(full & (region == number_of)):
+                m.d.sync += gathering[number_of].eq(0)
         with m.If(came & ~due):
             m.d.sync += self.fault.eq(1)
 
@@ -143,8 +144,7 @@ class RelayoutBuffer(wiring.Component):
         ]
         with m.If(fetch):
             m.d.sync += [fetched_last.eq(final), place.eq(Mux(final, 0, place + 1))]
-            with m.If(final):
-                m.d.comb += returned.bit_select(complete.r_data, 1).eq(1)
+            m.d.comb += returned.eq(Mux(final, (1 << complete.r_data)[:regions], 0))
         m.d.sync += [fetched.eq(fetch | (fetched & ~move)), is_free.eq((is_free & ~given) | returned)]
         with m.If(self.o.ready):
             m.d.sync += self.o.valid.eq(0)

@@ -93,10 +93,11 @@ class CommandReorder(wiring.Component):
                 self.o.payload.eq(winner),
                 last_group.eq(winner.group),
                 has_last.eq(1),
-                Array(open_rows)[winner.group].eq(winner.row),
-                is_open.bit_select(winner.group, 1).eq(1),
                 passed.eq(Mux(chosen[0], 0, Mux(passed == params.patience, passed, passed + 1))),
             ]
+        for group, row in enumerate(open_rows):
+            with m.If(go & (winner.group == group)):
+                m.d.sync += [row.eq(winner.row), is_open[group].eq(1)]
 
         def marked(command: Value, hit: Value) -> Value:
             """Return the mark of a command once the winner, if there is one, has opened its row."""
