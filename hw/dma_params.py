@@ -7,11 +7,19 @@ from dataclasses import dataclass, field, fields
 from golden.checks import require_int
 from golden.dma.compression import BlockCompression
 from golden.dma.flits import NUMBERS, TRAILER, FlitFormat
-from golden.dma.frames import HEADER, WORD_BYTES
+from golden.dma.frames import HEADER, MAX_PAYLOAD_BYTES, WORD_BYTES
 from golden.formats import FP16
 from golden.kv.address_map import AddressMap
 
-__all__ = ["AddressParams", "CompressionParams", "FlitParams", "LinkParams", "RelayoutParams", "ReorderParams"]
+__all__ = [
+    "AddressParams",
+    "CompressionParams",
+    "FlitParams",
+    "LinkParams",
+    "PathParams",
+    "RelayoutParams",
+    "ReorderParams",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -242,3 +250,45 @@ class LinkParams:
     def number_bits(self) -> int:
         """Bits of a flit's number."""
         return NUMBERS.bit_length() - 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class PathParams:
+    """The way of payloads from one memory's side of a link to the other's.
+
+    Parameters
+    ----------
+    compression : CompressionParams
+        Of payloads that are sent in 8 bits; a beat of its numbers has the bytes of a beat of the link.
+    link : LinkParams
+        The link.
+    payload_beats : int
+        Beats of numbers of the longest payload; at least 1, and no more than a frame takes.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a part is something else, the beats differ, or the number is no integer or impossible.
+    """
+
+    compression: CompressionParams = field(default_factory=CompressionParams)
+    link: LinkParams = field(default_factory=LinkParams)
+    payload_beats: int = 32
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.compression, CompressionParams):
+            raise TypeError(f"compression must be a CompressionParams, not {self.compression!r}")
+        if not isinstance(self.link, LinkParams):
+            raise TypeError(f"link must be a LinkParams, not {self.link!r}")
+        if self.compression.word_bytes != self.link.flit.beat_bytes:
+            raise ValueError(
+                f"lanes of compression must fill {self.link.flit.beat_bytes} bytes, not {self.compression.lanes!r}"
+            )
+        # A block that can't be compressed has its scale beside its numbers.
+        require_int("payload_beats", self.payload_beats, 1, MAX_PAYLOAD_BYTES // (self.compression.word_bytes + 1))
+
+    @property
+    def buffer_beats(self) -> int:
+        """Beats of words that the longest payload takes, every block with its scale."""
+        blocks = -(-self.payload_beats // self.compression.block_beats)
+        return -(-(self.payload_beats * self.compression.word_bytes + blocks) // self.compression.word_bytes)

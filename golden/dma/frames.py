@@ -30,13 +30,16 @@ from golden.dma.compression import RAW_SCALE, BlockRecord
 if TYPE_CHECKING:
     from golden.dma.compression import BlockCompression
 
-__all__ = ["HEADER", "WORD_BYTES", "Frame", "Kind", "compress", "decompress", "frame_bytes"]
+__all__ = ["HEADER", "MAX_PAYLOAD_BYTES", "WORD_BYTES", "Frame", "Kind", "compress", "decompress", "frame_bytes"]
 
 HEADER = struct.Struct("<BBHI")
 """Kind, 0, bytes of payload, tag."""
 
 WORD_BYTES = 4
 """What a frame's bytes are a multiple of."""
+
+MAX_PAYLOAD_BYTES = (1 << 16) - 1
+"""Bytes of payload of the longest frame."""
 
 
 class Kind(IntEnum):
@@ -76,7 +79,7 @@ class Frame:
     def __post_init__(self) -> None:
         object.__setattr__(self, "kind", Kind(self.kind))
         require_int("tag", self.tag, 0, (1 << 32) - 1)
-        require_int("payload bytes", len(self.payload), 1, (1 << 16) - 1)
+        require_int("payload bytes", len(self.payload), 1, MAX_PAYLOAD_BYTES)
 
     def to_bytes(self) -> bytes:
         """Return the bytes on the wire."""

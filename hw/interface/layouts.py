@@ -9,7 +9,14 @@ from amaranth.lib import data
 from golden.dma.frames import WORD_BYTES
 
 if TYPE_CHECKING:
-    from hw.dma_params import AddressParams, CompressionParams, FlitParams, LinkParams, RelayoutParams, ReorderParams
+    from hw.dma_params import (
+        AddressParams,
+        CompressionParams,
+        FlitParams,
+        LinkParams,
+        RelayoutParams,
+        ReorderParams,
+    )
 
 __all__ = [
     "acknowledgement_layout",
@@ -18,6 +25,8 @@ __all__ = [
     "decoded_layout",
     "flit_beat_layout",
     "frame_beat_layout",
+    "frame_command_layout",
+    "frame_head_layout",
     "gathered_layout",
     "numbers_layout",
     "placed_column_layout",
@@ -118,3 +127,13 @@ def acknowledgement_layout(params: LinkParams) -> data.StructLayout:
     """
     bits = params.number_bits
     return data.StructLayout({"freed": bits, "expected": bits, "again": 1, "check": 2 * bits + 1})
+
+
+def frame_command_layout() -> data.StructLayout:
+    """Content of a frame's header beside its length; ``flush`` says that no frame is to follow in the same flit."""
+    return data.StructLayout({"kind": 8, "tag": 32, "flush": 1})
+
+
+def frame_head_layout() -> data.StructLayout:
+    """Header of a frame that arrived; ``length`` is the bytes of its payload."""
+    return data.StructLayout({"kind": 8, "length": 16, "tag": 32})
