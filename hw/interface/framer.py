@@ -31,7 +31,7 @@ class Framer(wiring.Component):
     Latency and throughput
     ----------------------
     A beat a cycle on either side; a frame takes one beat more than its payload. The header leaves 4 cycles behind the
-    payload's last beat of bytes, 5 where those do not fill a word's beat.
+    payload's last beat of bytes, or 5 where two beats of words are left with it.
 
     Parameters
     ----------

@@ -122,7 +122,7 @@ async def payloads_through(
 
 
 async def rate(bench: StreamBench, params: PathParams, kind: Kind, payloads: int, beats: int) -> float:
-    """Return the bytes of numbers that arrive over those that the link could have moved, in the long run.
+    """Return the bytes of numbers that are sent over those that the link could have moved meanwhile.
 
     The link takes a beat in 2 of 5 cycles, so that it and nothing else is what payloads wait for.
     """
@@ -140,8 +140,6 @@ async def rate(bench: StreamBench, params: PathParams, kind: Kind, payloads: int
     while len(bench.items("o")) < payloads * beats:
         await carry(bench, seen, Random(1), 0.0)
         assert bench.cycle < 10 * payloads * (beats + 20)
-    done = bench.trace("o").transfers
-    # From the end of one payload to the end of another, behind the start.
-    first = (payloads // 4) * beats - 1
-    offered = bench.trace("wire").ready[done[first] : done[-1]]
-    return float((len(done) - 1 - first) / offered.sum())
+    wire = bench.trace("wire")
+    first, last = wire.transfers[0], wire.transfers[-1]
+    return float(payloads * beats / wire.ready[first : last + 1].sum())

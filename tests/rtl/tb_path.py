@@ -41,5 +41,5 @@ async def rates(dut: Any) -> None:
         found = await path.rate(bench, PARAMS, kind, count, beats)
         wanted = 32 * beats / wire_bytes * 248 / 256
         logging.getLogger("cocotb").info("rate of %s, %d beats: %.4f of the link's", kind.name, beats, found)
-        # A payload ends in a flit of which up to all is another's.
-        assert abs(found / wanted - 1) < 0.02, (kind, beats, found, wanted)
+        # The last of at least 66 flits may be filled with zeros; else no cycle of the link is lost.
+        assert wanted * (1 - 1 / 66) <= found <= wanted, (kind, beats, found, wanted)

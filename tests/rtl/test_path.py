@@ -1,7 +1,8 @@
 """The DMA's data path under Verilator: a thousand payloads over a link with faults, and its rates.
 
-Scenarios (:mod:`tests.helpers.path`): payloads raw, compressed and as states arrive once, whole, in order and with their
-tags, with idle inputs, refused outputs, bits flipped and beats lost either way; rates as hand counts of bytes have them.
+Scenarios (:mod:`tests.helpers.path`): payloads raw, compressed and as states arrive once, whole, in order and with
+their tags, with idle inputs, refused outputs, bits flipped and beats lost either way; rates as hand counts of bytes
+have them.
 """
 
 from __future__ import annotations
