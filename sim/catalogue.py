@@ -10,6 +10,8 @@ from rich.table import Table
 from hw.presets import DRAM_ORGANISATIONS, DRAM_TIMINGS, MEMORY_PRESETS, UNIT_PRESETS, Deviation, Value
 from hw.presets.devices import DEVICE_PRESETS
 from hw.presets.gemv import GEMV_PRESETS
+from hw.presets.links import LINK_PRESETS
+from hw.presets.organisations import DIMM_ORGANISATIONS, DRIVE_ORGANISATIONS
 from hw.presets.pnm import PNM_PRESETS
 from sim.calibration import factors
 from sim.model_config import load_model, model_names
@@ -29,7 +31,7 @@ class Entry:
     Parameters
     ----------
     kind : str
-        ``unit``, ``device``, ``dram``, ``system``, ``model``, ``policy`` or ``calibration``.
+        ``unit``, ``device``, ``dram``, ``drive``, ``link``, ``system``, ``model``, ``policy`` or ``calibration``.
     name, description : str
         Name and what it is.
     fields : dict of str to Value
@@ -71,7 +73,7 @@ class Entry:
 
 
 def catalogue() -> list[Entry]:
-    """Return every preset: units, devices, DRAM organisations and timings, systems, models, calibration."""
+    """Return every preset: units, devices, memories, links, systems, models, policies, calibration."""
     units = [
         Entry("unit", preset.name, preset.description, dict(preset.values()), preset.deviations)
         for preset in UNIT_PRESETS.values()
@@ -83,8 +85,13 @@ def catalogue() -> list[Entry]:
     devices += [Entry("device", pnm.name, pnm.description, dict(pnm.values())) for pnm in PNM_PRESETS.values()]
     drams = [
         Entry("dram", preset.name, preset.description, dict(preset.fields), preset.deviations)
-        for preset in (*DRAM_ORGANISATIONS.values(), *DRAM_TIMINGS.values())
+        for preset in (*DRAM_ORGANISATIONS.values(), *DIMM_ORGANISATIONS.values(), *DRAM_TIMINGS.values())
     ]
+    drives = [
+        Entry("drive", preset.name, preset.description, dict(preset.fields), preset.deviations)
+        for preset in DRIVE_ORGANISATIONS.values()
+    ]
+    links = [Entry("link", link.name, link.description, dict(link.values())) for link in LINK_PRESETS.values()]
     systems = [
         Entry("system", system.name, system.description, dict(system.values()), system.all_deviations())
         for system in map(load_system, system_names())
@@ -106,7 +113,7 @@ def catalogue() -> list[Entry]:
         Entry("policy", name, "placement of the KV cache", {"rule": Value(rule, "text", "sim/placement.py")})
         for name, rule in PLACEMENTS.items()
     ]
-    return [*units, *devices, *drams, *systems, *models, *policies, calibration]
+    return [*units, *devices, *drams, *drives, *links, *systems, *models, *policies, calibration]
 
 
 def _fields(model: Model) -> dict[str, Value]:

@@ -2,7 +2,7 @@
 
 A new unit preset is one entry in :mod:`hw.presets.units`; a new memory is one module like
 :mod:`hw.presets.pam`, registered in :mod:`hw.presets.memory`; a new organisation or timing of a DRAM is an entry in
-:mod:`hw.presets.dram`.
+:mod:`hw.presets.dram`, of a DIMM or a drive in :mod:`hw.presets.organisations`; a link one in :mod:`hw.presets.links`.
 """
 
 from hw.presets.dram import DRAM_ORGANISATIONS, DRAM_TIMINGS, DramPreset

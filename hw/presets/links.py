@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 __all__ = ["LINK_PRESETS", "LinkPreset"]
 
 _PAM_TABLE = "arXiv:2602.11521, table 1"
-_KARAT = "arXiv:2608.03555, table of the device"
+_KARAT = "arXiv:2608.03555, configuration of a KARAT device"
 _PCIE = "PCI Express Base Specification 5.0"
-_CXL = "Compute Express Link Specification 3.0, section 6.2"
+_CXL = "Compute Express Link Specification 3.0"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +117,7 @@ _PRESETS = (
     LinkPreset(
         name="nvlink4",
         description="NVLink of an H100, all 18 links together",
-        width_bits=Value(36, "1", "NVIDIA H100 white paper: 18 links of 2 differential pairs a direction"),
+        width_bits=Value(36, "1", "NVIDIA H100 white paper: 18 links, 2 differential pairs each in a direction"),
         bits_per_s=Value(100e9, "bits/s", "NVIDIA H100 white paper: 25 GB/s a link and direction over 2 pairs"),
         bytes_per_s=Value(450e9, "bytes/s", "NVIDIA H100 SXM data sheet: 900 GB/s, both directions together"),
     ),
