@@ -20,26 +20,19 @@ then was a reservation, and :meth:`Mover.recover` frees it.
 
 from __future__ import annotations
 
-import zlib
 from collections import Counter, deque
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from golden.checks import require_int
 from golden.dma.descriptors import Completion, Descriptor, Operation, Status
-from golden.dma.flits import CrcError
-from golden.dma.frames import Frame, Kind, compress, decompress
-from golden.dma.memory import UncorrectableError
-from golden.dma.wire import LinkDownError, Wire
 from golden.kv.block_table import BlockTable, Place, TokenAddress, UnmappedError
 from golden.kv.free_list import FullError
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
+    from collections.abc import Generator
 
-    from golden.dma.compression import BlockCompression
-    from golden.dma.flits import FlitFormat
-    from golden.dma.memory import Memory
+    from golden.dma.copier import Copier
 
 __all__ = ["BusyError", "Mover"]
 
@@ -58,20 +51,10 @@ class Mover:
     ----------
     table : BlockTable
         Where tokens are.
-    memories : mapping of str to Memory
-        The memories of the table.
-    wire : Wire
-        The link between them.
-    token_bytes : int
-        Bytes of a token, key and value; a multiple of 2, and no more than a slot of any memory.
-    compression : BlockCompression
-        Of descriptors that ask for it.
-    flits : FlitFormat
-        Of the link.
+    copier : Copier
+        Of the memories of the table.
     queue_depth : int
         Descriptors that are accepted and not ended, at most.
-    attempts : int
-        Attempts at a token.
 
     Raises
     ------
@@ -79,36 +62,15 @@ class Mover:
         If a number is no integer or out of range, or the memories are not those of the table.
     """
 
-    def __init__(
-        self,
-        table: BlockTable,
-        memories: Mapping[str, Memory],
-        wire: Wire,
-        *,
-        token_bytes: int,
-        compression: BlockCompression,
-        flits: FlitFormat,
-        queue_depth: int,
-        attempts: int,
-    ) -> None:
+    def __init__(self, table: BlockTable, copier: Copier, *, queue_depth: int) -> None:
         sizes = {name: free_list.slots for name, free_list in table.free_lists.items()}
-        if {name: memory.slots for name, memory in memories.items()} != sizes:
-            raise ValueError(f"memories must be those of the table, {sizes}, not {sorted(memories)}")
-        require_int("token_bytes", token_bytes, 2, min(memory.slot_bytes for memory in memories.values()))
-        if token_bytes % 2:
-            raise ValueError(f"token_bytes must be a multiple of 2, not {token_bytes!r}")
+        if {name: memory.slots for name, memory in copier.memories.items()} != sizes:
+            raise ValueError(f"memories must be those of the table, {sizes}, not {sorted(copier.memories)}")
         require_int("queue_depth", queue_depth, 1)
-        require_int("attempts", attempts, 1)
         self.table = table
-        self.memories = memories
-        self.wire = wire
-        self.token_bytes = token_bytes
-        self.compression = compression
-        self.flits = flits
+        self.copier = copier
         self.queue_depth = queue_depth
-        self.attempts = attempts
         self.completions: deque[Completion] = deque()
-        self.retries = 0
         self.without_transfer = 0
         self._moves: list[tuple[Descriptor, Generator[None, None, Completion]]] = []
         self._superfluous: set[tuple[TokenAddress, Place]] = set()
@@ -267,7 +229,11 @@ class Mover:
             except FullError:
                 return Status.DESTINATION_FULL
             yield
-            status = yield from self._copy_until_verified(descriptor, address, place)
+            home = self.table.place(address)
+            sources = [home, *(Place(*copy) for copy in copies.items() if copy[0] != home.device)]
+            status = yield from self.copier.copy_until_verified(
+                sources, place, tag=descriptor.tag, compressed=descriptor.compressed
+            )
             if status is not Status.OK:
                 self.table.free_list(place.device).release(place.slot)
                 return status
@@ -280,59 +246,6 @@ class Mover:
         self._superfluous -= {(address, self.table.place(address))}
         yield
         return Status.OK
-
-    def _copy_until_verified(
-        self, descriptor: Descriptor, address: TokenAddress, place: Place
-    ) -> Generator[None, None, Status]:
-        """Copy and verify, each attempt from the next of the copies there are, the one that is read first."""
-        home = self.table.place(address).device
-        copies = sorted(self.table.copies(address).items(), key=lambda copy: copy[0] != home)
-        status = Status.OK
-        for attempt in range(self.attempts):
-            self.retries += attempt > 0
-            source = Place(*copies[attempt % len(copies)])
-            status = yield from self._copy(descriptor, source, place)
-            if status is Status.OK:
-                return status
-            yield
-        return status
-
-    def _copy(self, descriptor: Descriptor, source: Place, place: Place) -> Generator[None, None, Status]:
-        memory = self.memories[place.device]
-        try:
-            payload = self.memories[source.device].read(source.slot)[: self.token_bytes]
-        except UncorrectableError:
-            return Status.READ_ERROR
-        frame = Frame(Kind.RAW, descriptor.tag, payload)
-        if descriptor.compressed:
-            frame = compress(frame, self.compression)
-        yield
-        try:
-            received = self._over_the_link(frame)
-        except LinkDownError as error:
-            # The worst that can be: what did arrive was written.
-            memory.write(place.slot, error.received[: self.token_bytes])
-            return Status.LINK_DOWN
-        except CrcError:
-            return Status.CRC_MISMATCH
-        if received.kind is Kind.COMPRESSED:
-            received = decompress(received, self.compression, self.token_bytes // 2)
-        yield
-        memory.write(place.slot, received.payload[: self.token_bytes // 2])
-        yield
-        memory.write(place.slot, received.payload)
-        yield
-        try:
-            written = memory.read(place.slot)[: self.token_bytes]
-        except UncorrectableError:
-            return Status.READ_ERROR
-        return Status.OK if zlib.crc32(written) == zlib.crc32(received.payload) else Status.CRC_MISMATCH
-
-    def _over_the_link(self, frame: Frame) -> Frame:
-        arrived = self.wire.carry(b"".join(self.flits.pack([frame])))
-        size = self.flits.flit_bytes
-        (received,) = self.flits.unpack([arrived[start : start + size] for start in range(0, len(arrived), size)])
-        return received
 
     def _give_up_others(self, address: TokenAddress) -> Generator[None, None, None]:
         for copy in sorted(copy for copy in self._superfluous if copy[0] == address):

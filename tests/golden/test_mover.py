@@ -5,77 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
-import numpy as np
 import pytest
-from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from golden.dma.compression import BlockCompression
+from golden.dma.copier import Copier
 from golden.dma.descriptors import Completion, Descriptor, Operation, Segment, Status, check_segments
-from golden.dma.flits import FlitFormat
-from golden.dma.memory import SlotMemory, UncorrectableError
+from golden.dma.memory import UncorrectableError
 from golden.dma.mover import BusyError, Mover
 from golden.dma.nand import NandGeometry, NandMemory, NandTimes
 from golden.dma.wire import Wire
-from golden.formats import FP16
-from golden.kv.block_table import BlockTable, Place, TokenAddress
+from golden.kv.block_table import Place
+from tests.helpers.mover import COMPRESSION, FLITS, SLOTS, Rig, expanded
 
-SLOTS = {"hbm": 3, "ddr": 5, "ssd": 4}
-SLOT_BYTES = {"hbm": 16, "ddr": 16, "ssd": 20}
-TOKEN_BYTES = 16
-COMPRESSION = BlockCompression(fmt=FP16, block=4)
-FLITS = FlitFormat(20)
 MOVE, COPY = Operation.MOVE, Operation.COPY
-
-
-class Rig:
-    """A mover over three memories, and the bytes that were written to each token."""
-
-    def __init__(self) -> None:
-        self.table = BlockTable(SLOTS)
-        self.memories = {name: SlotMemory(name, SLOTS[name], SLOT_BYTES[name]) for name in SLOTS}
-        self.mover = Mover(
-            self.table,
-            self.memories,
-            Wire(),
-            token_bytes=TOKEN_BYTES,
-            compression=COMPRESSION,
-            flits=FLITS,
-            queue_depth=3,
-            attempts=2,
-        )
-        self.written: dict[TokenAddress, bytes] = {}
-        self.rng = np.random.default_rng(1)
-
-    def append(self, device: str, request: int = 0) -> TokenAddress:
-        address, place = self.table.append(request, 0, 0, device)
-        content = FP16.to_codes(self.rng.normal(size=TOKEN_BYTES // 2)).astype("<u2").tobytes()
-        self.memories[device].write(place.slot, content)
-        self.written[address] = content
-        return address
-
-    def content(self, place: Place) -> bytes:
-        return self.memories[place.device].read(place.slot)[:TOKEN_BYTES]
-
-    def read(self, address: TokenAddress) -> bytes:
-        return self.content(self.table.place(address))
-
-    def ask(self, *addresses: TokenAddress, to: str, operation: Operation = MOVE, compressed: bool = False) -> Status:
-        return self.mover.submit(
-            Descriptor(tag=9, operation=operation, addresses=addresses, destination=to, compressed=compressed)
-        )
-
-    def end(self) -> list[Completion]:
-        self.mover.run()
-        found = list(self.mover.completions)
-        self.mover.completions.clear()
-        return found
-
-
-def expanded(content: bytes) -> bytes:
-    codes = np.frombuffer(content, "<u2")
-    return COMPRESSION.decode(COMPRESSION.encode(codes)).astype("<u2").tobytes()
 
 
 def test_a_move_takes_one_slot_and_gives_one_back() -> None:
@@ -87,7 +28,7 @@ def test_a_move_takes_one_slot_and_gives_one_back() -> None:
     assert rig.read(address) == rig.written[address]
     assert rig.table.place(other) == Place("ddr", 1)
     assert [rig.table.free_list(name).free for name in SLOTS] == [2, 4, 4]
-    assert rig.mover.wire.sent_bytes == 2 * 20
+    assert rig.copier.wire.sent_bytes == 2 * 20
 
 
 def test_what_is_there_already_is_not_sent_again() -> None:
@@ -96,11 +37,11 @@ def test_what_is_there_already_is_not_sent_again() -> None:
     rig.ask(address, to="hbm", operation=COPY)
     assert rig.end() == [Completion(9, Status.OK, 1)]
     assert rig.table.copies(address) == {"ddr": 0, "hbm": 0}
-    sent = rig.mover.wire.sent_bytes
+    sent = rig.copier.wire.sent_bytes
     rig.ask(address, to="ddr")
     assert rig.end() == [Completion(9, Status.OK, 1)]
     assert rig.table.copies(address) == {"ddr": 0}
-    assert (rig.mover.wire.sent_bytes, rig.mover.without_transfer) == (sent, 1)
+    assert (rig.copier.wire.sent_bytes, rig.mover.without_transfer) == (sent, 1)
     assert rig.table.free_list("hbm").free == 3
     assert rig.read(address) == rig.written[address]
 
@@ -117,7 +58,7 @@ def test_compressed_tokens_are_those_of_the_compression() -> None:
     rig.end()
     assert rig.read(address) == before
     # 8 bytes of header and 10 of two blocks, filled to 20, are two flits of 12; raw 24 would be two as well.
-    assert rig.mover.wire.sent_bytes == 2 * 2 * 20
+    assert rig.copier.wire.sent_bytes == 2 * 2 * 20
 
 
 def test_flash_is_a_destination_like_any_other() -> None:
@@ -125,7 +66,7 @@ def test_flash_is_a_destination_like_any_other() -> None:
     geometry = NandGeometry(dies=1, blocks=4, pages=2, page_slots=2)
     times = NandTimes(read_s=30e-6, program_s=750e-6, erase_s=3800e-6)
     flash = NandMemory("ssd", 4, 20, geometry, times)
-    rig.mover.memories = rig.memories = {**rig.memories, "ssd": flash}
+    rig.copier.memories = rig.memories = {**rig.memories, "ssd": flash}
     tokens = [rig.append("ddr") for _ in range(4)]
     for round_trip in range(10):
         rig.ask(*tokens, to="ssd")
@@ -164,10 +105,10 @@ def test_a_full_destination_is_told_and_what_fitted_stays() -> None:
 def test_damaged_bursts_are_sent_again(bit: int) -> None:
     rig = Rig()
     address = rig.append("ddr")
-    rig.mover.wire.corrupt(bit)
+    rig.copier.wire.corrupt(bit)
     rig.ask(address, to="hbm")
     assert rig.end() == [Completion(9, Status.OK, 1)]
-    assert (rig.read(address), rig.mover.retries) == (rig.written[address], 1)
+    assert (rig.read(address), rig.copier.retries) == (rig.written[address], 1)
 
 
 @pytest.mark.parametrize(("fault", "status"), [("corrupt", Status.CRC_MISMATCH), ("cut", Status.LINK_DOWN)])
@@ -175,7 +116,7 @@ def test_a_link_that_fails_every_time_leaves_the_token(fault: str, status: Statu
     rig = Rig()
     address = rig.append("ddr")
     for _ in range(2):
-        rig.mover.wire.corrupt(3) if fault == "corrupt" else rig.mover.wire.cut()
+        rig.copier.wire.corrupt(3) if fault == "corrupt" else rig.copier.wire.cut()
     rig.ask(address, to="hbm")
     assert rig.end() == [Completion(9, status, 0)]
     assert rig.table.copies(address) == {"ddr": 0}
@@ -215,7 +156,7 @@ def test_a_destination_that_keeps_something_else_is_found_out() -> None:
 
     rig.memories["hbm"].write = weak
     assert rig.end() == [Completion(9, Status.OK, 1)]
-    assert (rig.mover.retries, rig.read(address)) == (1, rig.written[address])
+    assert (rig.copier.retries, rig.read(address)) == (1, rig.written[address])
 
 
 def test_the_old_copy_waits_for_its_readers() -> None:
@@ -293,120 +234,22 @@ def test_lists_of_bytes_are_checked_before_anything_moves() -> None:
 
 def test_bad_arguments() -> None:
     rig = Rig()
-    good = {"token_bytes": 16, "compression": COMPRESSION, "flits": FLITS, "queue_depth": 1, "attempts": 1}
+    good = {"token_bytes": 16, "compression": COMPRESSION, "flits": FLITS, "attempts": 1}
     for wrong, message in (
         ({"token_bytes": 18}, "token_bytes must be from 2 to 16, not 18"),
         ({"token_bytes": 15}, "token_bytes must be a multiple of 2, not 15"),
-        ({"queue_depth": 0}, "queue_depth must be at least 1, not 0"),
         ({"attempts": 0}, "attempts must be at least 1, not 0"),
     ):
         with pytest.raises(ValueError, match=f"^{message}$"):
-            Mover(rig.table, rig.memories, Wire(), **(good | wrong))
+            Copier(rig.memories, Wire(), **(good | wrong))
+    with pytest.raises(ValueError, match=r"^queue_depth must be at least 1, not 0$"):
+        Mover(rig.table, rig.copier, queue_depth=0)
     with pytest.raises(ValueError, match=r"^memories must be those of the table, \{'hbm': 3, .*\}, not \['hbm'\]$"):
-        Mover(rig.table, {"hbm": rig.memories["hbm"]}, Wire(), **good)
+        Mover(rig.table, Copier({"hbm": rig.memories["hbm"]}, Wire(), **good), queue_depth=1)
     with pytest.raises(ValueError, match=r"^tag must be from 0 to 4294967295, not -1$"):
         replace(Descriptor(tag=0, operation=MOVE, addresses=(), destination="hbm"), tag=-1)
     with pytest.raises(ValueError, match=r"^slot of hbm must be from 0 to 2, not 3$"):
         rig.memories["hbm"].damage(3)
-
-
-class Moves(RuleBasedStateMachine):
-    """Moves, reads, faults and resets in any order."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.rig = Rig()
-        self.reads: list[tuple[Place, bytes]] = []
-        self.may_be: dict[TokenAddress, set[bytes]] = {}
-        self.accepted = 0
-
-    @rule(device=st.sampled_from(sorted(SLOTS)), request=st.integers(0, 1))
-    def append(self, device: str, request: int) -> None:
-        if self.rig.table.free_list(device).free:
-            address = self.rig.append(device, request)
-            self.may_be[address] = {self.rig.written[address]}
-
-    @precondition(lambda self: self.may_be)
-    @rule(
-        data=st.data(),
-        to=st.sampled_from(sorted(SLOTS)),
-        operation=st.sampled_from(list(Operation)),
-        compressed=st.booleans(),
-    )
-    def ask(self, data: st.DataObject, to: str, operation: Operation, compressed: bool) -> None:
-        some = data.draw(st.lists(st.sampled_from(sorted(self.may_be)), min_size=1, max_size=3))
-        if self.rig.ask(*some, to=to, operation=operation, compressed=compressed) is Status.OK:
-            self.accepted += 1
-            if compressed:
-                for address in some:
-                    self.may_be[address].add(expanded(self.rig.written[address]))
-
-    @precondition(lambda self: self.rig.mover.pending)
-    @rule(data=st.data(), steps=st.integers(1, 12))
-    def step(self, data: st.DataObject, steps: int) -> None:
-        for _ in range(steps):
-            if self.rig.mover.pending:
-                self.rig.mover.step(data.draw(st.sampled_from(self.rig.mover.runnable())))
-
-    @rule(bit=st.one_of(st.none(), st.integers(0, 400)))
-    def disturb(self, bit: int | None) -> None:
-        self.rig.mover.wire.cut() if bit is None else self.rig.mover.wire.corrupt(bit)
-
-    @precondition(lambda self: self.may_be)
-    @rule(data=st.data())
-    def begin_read(self, data: st.DataObject) -> None:
-        place = self.rig.mover.begin_read(data.draw(st.sampled_from(sorted(self.may_be))))
-        self.reads.append((place, self.rig.content(place)))
-
-    @precondition(lambda self: self.reads)
-    @rule(data=st.data())
-    def end_read(self, data: st.DataObject) -> None:
-        place, before = self.reads.pop(data.draw(st.integers(0, len(self.reads) - 1)))
-        assert self.rig.content(place) == before
-        self.rig.mover.end_read(place)
-
-    @rule()
-    def reset(self) -> None:
-        self.rig.mover.reset()
-        self.rig.mover.recover()
-
-    @rule(request=st.integers(0, 1))
-    def remove(self, request: int) -> None:
-        try:
-            self.rig.mover.remove_request(request)
-        except BusyError:
-            return
-        for address in [address for address in self.may_be if address.request == request]:
-            del self.may_be[address]
-
-    @invariant()
-    def every_token_is_there_whole(self) -> None:
-        assert sorted(self.rig.table.addresses()) == sorted(self.may_be)
-        for address, contents in self.may_be.items():
-            assert self.rig.read(address) in contents
-            assert all(self.rig.content(Place(*copy)) in contents for copy in self.rig.table.copies(address).items())
-
-    @invariant()
-    def no_slot_is_held_twice_or_by_nobody(self) -> None:
-        copies = [copy for address in self.may_be for copy in self.rig.table.copies(address).items()]
-        assert len(set(copies)) == len(copies)
-        taken = sum(len(self.rig.table.free_list(name).taken) for name in SLOTS)
-        assert 0 <= taken - len(copies) <= self.rig.mover.pending
-        assert len(self.rig.mover.completions) + self.rig.mover.pending == self.accepted
-
-    def teardown(self) -> None:
-        for place, before in self.reads:
-            assert self.rig.content(place) == before
-            self.rig.mover.end_read(place)
-        self.rig.mover.run()
-        self.rig.mover.recover()
-        copies = sum(len(self.rig.table.copies(address)) for address in self.may_be)
-        assert sum(len(self.rig.table.free_list(name).taken) for name in SLOTS) == copies
-        self.every_token_is_there_whole()
-
-
-TestMoves = Moves.TestCase
-TestMoves.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
 
 
 def test_moves_of_one_token_keep_their_order() -> None:
