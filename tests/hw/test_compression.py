@@ -33,7 +33,7 @@ def params(request):
 @UNITS
 @pytest.mark.parametrize(("idle", "stall"), [(0.0, 0.0), (0.0, 0.6), (0.6, 0.0), (0.4, 0.4)])
 def test_bits_and_cycles(params, unit, run, idle, stall):
-    payloads = payloads_of(params, 25, np.random.default_rng(1))
+    payloads = payloads_of(params, 12, np.random.default_rng(1))
     run_pysim(unit(params), lambda bench: run(bench, params, payloads, idle=idle, stall=stall))
 
 

@@ -31,7 +31,7 @@ def params(request):
 @pytest.mark.parametrize(("idle", "stall"), [(0.0, 0.0), (0.0, 0.6), (0.6, 0.0), (0.4, 0.4)])
 def test_bytes_and_cycles(params, unit, run, idle, stall):
     rng = np.random.default_rng(1)
-    runs = [frames_of(int(rng.integers(1, 6)), 90, rng) for _ in range(8)]
+    runs = [frames_of(int(rng.integers(1, 6)), 60, rng) for _ in range(4)]
     run_pysim(unit(params), lambda bench: run(bench, params, runs, rng, idle=idle, stall=stall))
 
 

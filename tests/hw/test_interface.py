@@ -34,7 +34,7 @@ HBM = DRAM_ORGANISATIONS["hbm3-16gb"].spec
     ids=["four", "one", "seven"],
 )
 def test_choices_are_the_golden_models(params, idle, stall):
-    commands = commands_of(params, 150, 3, np.random.default_rng(1))
+    commands = commands_of(params, 90, 3, np.random.default_rng(1))
     run_pysim(CommandReorder(params), lambda bench: reorder_all(bench, params, commands, idle=idle, stall=stall))
 
 

@@ -25,7 +25,7 @@ PARAMS = LinkParams(flit=FLIT, window=8, timeout_cycles=60, attempts=8)
 def test_flits_arrive_once_and_in_order(faults, idle, stall):
     run_pysim(
         LinkEnds(PARAMS),
-        lambda bench: through(bench, PARAMS, 60, faults=faults, idle=idle, stall=stall, seed=1),
+        lambda bench: through(bench, PARAMS, 40, faults=faults, idle=idle, stall=stall, seed=1),
     )
 
 

@@ -30,7 +30,7 @@ async def bits_and_cycles(dut: Any, pauses: tuple[float, float]) -> None:
     idle, stall = pauses
     bench = await CocotbBench.start(dut)
     params = _params()
-    payloads = compression.payloads_of(params, 30, np.random.default_rng(cocotb.RANDOM_SEED))
+    payloads = compression.payloads_of(params, 15, np.random.default_rng(cocotb.RANDOM_SEED))
     await _run()(bench, params, payloads, idle=idle, stall=stall)
 
 
