@@ -13,7 +13,7 @@ export PYTHONHASHSEED := 0
 CXX_FOUND := $(shell command -v c++ || command -v g++ || command -v clang++)
 EXTRAS := dev$(if $(CXX_FOUND),,$(shell printf ',cxx'))
 
-.PHONY: help install demo test waves lint types layers ci verilog area clean
+.PHONY: help install demo test bench waves lint types layers ci verilog area clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -36,6 +36,11 @@ demo: install ## Verilog, simulated units beside the golden model, decode latenc
 
 test: install ## the whole suite: NumPy, Amaranth's simulator, cocotb under Verilator
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+
+bench: install ## long runs of the RTL beside the golden model -> build/bench.json
+	@mkdir -p build
+	$(BIN)/python -m hw.benches > build/bench.json
+	@cat build/bench.json
 
 waves: install ## waveforms of the RTL that a test runs -> build/waves/: make waves TEST=node-id-or-k-expression
 	@$(BIN)/python -m tests.helpers.waves '$(TEST)'

@@ -8,15 +8,27 @@ from typing import TYPE_CHECKING, Any
 from golden.exp import POLY6, ExpSpec
 from golden.exp.compact_bf16_units import COMPACT_BF16_ACCURATE_NONPOSITIVE
 from golden.formats import BF16, FP16, FloatFormat
+from hw.gather_params import GatherParams
 from hw.params import FinishParams, ProcessingParams, ReductionParams, ScoreAdderParams, StateJoinParams
 from hw.presets.value import Deviation, Value
+from hw.top_k_params import TopKParams, TopKShardParams
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = ["DEFAULT_UNIT_PRESET", "UNIT_PRESETS", "UnitParams", "UnitPreset"]
 
-UnitParams = ExpSpec | ProcessingParams | ReductionParams | FinishParams | ScoreAdderParams | StateJoinParams
+UnitParams = (
+    ExpSpec
+    | ProcessingParams
+    | ReductionParams
+    | FinishParams
+    | ScoreAdderParams
+    | StateJoinParams
+    | TopKShardParams
+    | TopKParams
+    | GatherParams
+)
 """Parameters of any unit."""
 
 _PAM = "arXiv:2602.11521"
@@ -40,6 +52,10 @@ class UnitPreset:
         The other units.
     score_adder, state_join : ScoreAdderParams, StateJoinParams or None
         What joins processing units that share the elements of a token; None where none do.
+    top_k : TopKParams or None
+        The shards and the merge that select by score; None where nothing is selected.
+    gather : GatherParams or None
+        What reads the rows of selected ids; None where nothing is selected.
     sources : dict of str to str
         Source of each size by its name; ``"other"`` covers the rest.
     deviations : tuple of Deviation
@@ -60,6 +76,8 @@ class UnitPreset:
     finish: FinishParams
     score_adder: ScoreAdderParams | None = None
     state_join: StateJoinParams | None = None
+    top_k: TopKParams | None = None
+    gather: GatherParams | None = None
     sources: dict[str, str]
     deviations: tuple[Deviation, ...] = ()
 
@@ -78,7 +96,7 @@ class UnitPreset:
 
     @property
     def units(self) -> dict[str, UnitParams]:
-        """Parameters by unit name, in the order in which data meets the units, then of what joins slices."""
+        """Parameters by unit name, in the order in which data meets the units, what joins slices, selection."""
         units: dict[str, UnitParams | None] = {
             "exp": self.exp,
             "processing": self.processing,
@@ -86,6 +104,9 @@ class UnitPreset:
             "finish": self.finish,
             "score_adder": self.score_adder,
             "state_join": self.state_join,
+            "top_k_shard": self.top_k and self.top_k.shard,
+            "top_k_merge": self.top_k,
+            "gather": self.gather,
         }
         return {name: params for name, params in units.items() if params is not None}
 
@@ -94,6 +115,8 @@ class UnitPreset:
         for unit, params in self.units.items():
             for item in fields(params):
                 value: Any = getattr(params, item.name)
+                if isinstance(value, TopKShardParams):
+                    continue  # a unit of its own
                 unit_of_value = _unit_of(item.name, value)
                 shown = value.name if isinstance(value, ExpSpec | FloatFormat) else value
                 if isinstance(shown, tuple):
@@ -123,6 +146,8 @@ def _preset(
     kv_format: FloatFormat = FP16,
     exp: ExpSpec = POLY6,
     slices: int | None = None,
+    top_k: TopKParams | None = None,
+    gather: GatherParams | None = None,
     sources: dict[str, str],
     deviations: tuple[Deviation, ...] = (),
 ) -> UnitPreset:
@@ -153,6 +178,8 @@ def _preset(
         finish=FinishParams(head_dim=head_dim, lanes=lanes, op_id_bits=op_id_bits, output_format=kv_format),
         score_adder=score_adder,
         state_join=state_join,
+        top_k=top_k,
+        gather=gather,
         sources=sources,
         deviations=deviations,
     )
@@ -167,6 +194,16 @@ _PAM_SOURCES = {
 
 _BF16_SOURCE = "torch_dtype of Llama 3.1 8B and 70B, Qwen2.5 32B and Mixtral 8x7B as published (config.json)"
 _SLICES = "scale-snu/attacc_simulator c600051, gen_trace_attacc_bank.py: the head dimension is cut over a group's banks"
+
+_KARAT_SOURCES = {
+    "depth": f"{_OURS}: a million tokens over 64 channels, to the next power of two",
+    "shards": "arXiv:2608.03555, section on the device: 64 channels",
+    "max_k": "index_topk of DeepSeek-V3.2 as published (config.json)",
+    "id_bits": f"{_OURS}: 2^20 tokens",
+    "address_bits": f"{_OURS}: 512 GB need 39 bits",
+    "row_bits": f"{_OURS}: 128 tokens of 1,152 B need 18 bits",
+    "other": f"{_OURS}; the paper gives no value",
+}
 
 _BUFFER = Deviation(
     field="processing.local_buffer",
@@ -240,6 +277,16 @@ UNIT_PRESETS = {
             sources=_PAM_SOURCES | {"num_sources": f"{_PAM}, section 4: the partial results of three devices"},
         ),
         _preset(
+            "karat",
+            "a channel of a KARAT device, one of 64: up to 2,048 of 2^20 tokens, rows of latent attention",
+            head_dim=128,
+            lanes=16,
+            kv_format=BF16,
+            top_k=TopKParams(shard=TopKShardParams(depth=16384, lanes=32, id_bits=20), shards=64, max_k=2048),
+            gather=GatherParams(id_bits=20, address_bits=40, row_bits=20, max_burst_rows=64),
+            sources=_KARAT_SOURCES,
+        ),
+        _preset(
             "tiny",
             "smallest units that do everything, for tests and waveforms",
             head_dim=8,
@@ -248,6 +295,8 @@ UNIT_PRESETS = {
             tile_tokens=2,
             op_id_bits=4,
             slices=2,
+            top_k=TopKParams(shard=TopKShardParams(depth=16, lanes=4, id_bits=6), shards=2, max_k=16),
+            gather=GatherParams(id_bits=6, address_bits=16, row_bits=8, max_burst_rows=4),
             sources={"other": f"{_OURS}: small, yet two beats a vector and two tokens a tile"},
         ),
     )

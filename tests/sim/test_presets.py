@@ -92,7 +92,8 @@ def test_seed_system_says_what_it_takes_from_pam() -> None:
 
 def test_unit_presets_fit_together() -> None:
     tiny = UNIT_PRESETS["tiny"]
-    assert list(tiny.units) == ["exp", "processing", "reduction", "finish", "score_adder", "state_join"]
+    joins, selection = ["score_adder", "state_join"], ["top_k_shard", "top_k_merge", "gather"]
+    assert list(tiny.units) == ["exp", "processing", "reduction", "finish", *joins, *selection]
     with pytest.raises(ValueError, match=r"head_dim must be one number in all units of preset tiny, not \[8, 16\]"):
         dataclasses.replace(tiny, processing=tiny.processing.replace(head_dim=16))
     with pytest.raises(ValueError, match=r"sources of preset tiny must have an entry 'other', not \[\]"):
