@@ -6,48 +6,17 @@ number comes from the unit's own timing module, and the test suite evaluates the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import singledispatch
-from typing import Any
 
 from golden.exp import ExpSpec, PolynomialSpec
 from hw.gather_params import GatherParams
 from hw.params import FinishParams, ProcessingParams, ReductionParams, ScoreAdderParams, StateJoinParams
-from hw.timing import finish, gather, processing, reduction, score_adder, state_join, top_k
+from hw.timing import finish, processing, reduction, score_adder, selection_formulas, state_join
+from hw.timing.formula import Formula
 from hw.timing.operation import OperationSizes
 from hw.top_k_params import TopKParams, TopKShardParams
 
 __all__ = ["Formula", "interval_formula", "latency_formula"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Formula:
-    """A number of cycles as a formula.
-
-    Parameters
-    ----------
-    formula : str
-        Expression of the variables; ``ceil`` and ``max`` are the usual ones.
-    variables : dict of str to str
-        Meaning of each variable.
-    values : dict of str to int
-        Values of the variables for this unit.
-    cycles : int
-        What the formula gives for them.
-    """
-
-    formula: str
-    variables: dict[str, str]
-    values: dict[str, int]
-    cycles: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return formula, variables and worked example as they stand in a manifest."""
-        return {
-            "formula": self.formula,
-            "variables": self.variables,
-            "example": {**self.values, "cycles": self.cycles},
-        }
 
 
 @singledispatch
@@ -245,84 +214,9 @@ def _(params: StateJoinParams) -> Formula:
     )
 
 
-@latency_formula.register
-def _(params: TopKShardParams) -> Formula:
-    return Formula(
-        formula="count + 3",
-        variables={"count": "scores of the operation"},
-        values={"count": params.depth},
-        cycles=top_k.counts_latency_cycles(params.depth),
-    )
-
-
-@interval_formula.register
-def _(params: TopKShardParams) -> Formula:
-    alone = TopKParams(shard=params, max_k=1)
-    return Formula(
-        formula="count + (digits - 1) * (rows + bins + 4) + bins + 10 + emit_cycles",
-        variables={
-            "count": "scores of the operation; the merge is of this shard alone",
-            "digits": "digits of a key",
-            "bins": "values of a digit",
-            "rows": "rows swept, up to that of the highest id",
-            "emit_cycles": "sum over these rows of max(1, ids taken)",
-        },
-        values={
-            "count": params.depth,
-            "digits": params.digits,
-            "bins": params.bins,
-            "rows": params.rows,
-            "emit_cycles": params.rows,
-        },
-        cycles=params.depth + top_k.select_cycles(alone, params.rows, 0, params.rows),
-    )
-
-
-@latency_formula.register
-def _(params: TopKParams) -> Formula:
-    return Formula(
-        formula="bins + levels + 1",
-        variables={"bins": "values of a digit", "levels": "levels of the tree, ceil(log2(shards))"},
-        values={"bins": params.shard.bins, "levels": params.levels},
-        cycles=top_k.merge_latency_cycles(params),
-    )
-
-
-@interval_formula.register
-def _(params: TopKParams) -> Formula:
-    return Formula(
-        formula="digits * (bins + levels + 1) + shards + 3",
-        variables={
-            "digits": "digits of a key",
-            "bins": "values of a digit; shards give them at once",
-            "levels": "levels of the tree, ceil(log2(shards))",
-            "shards": "shards merged",
-        },
-        values={
-            "digits": params.shard.digits,
-            "bins": params.shard.bins,
-            "levels": params.levels,
-            "shards": params.shards,
-        },
-        cycles=top_k.merge_interval_cycles(params),
-    )
-
-
-@latency_formula.register
-def _(_params: GatherParams) -> Formula:
-    return Formula(
-        formula="rows + 3",
-        variables={"rows": "rows of the first burst"},
-        values={"rows": 1},
-        cycles=gather.latency_cycles(1),
-    )
-
-
-@interval_formula.register
-def _(_params: GatherParams) -> Formula:
-    return Formula(
-        formula="ids + 4",
-        variables={"ids": "ids of the operation, at least 1"},
-        values={"ids": 2048},
-        cycles=gather.cycles(2048) - 1,
-    )
+latency_formula.register(TopKShardParams, selection_formulas.shard_latency)
+interval_formula.register(TopKShardParams, selection_formulas.shard_interval)
+latency_formula.register(TopKParams, selection_formulas.merge_latency)
+interval_formula.register(TopKParams, selection_formulas.merge_interval)
+latency_formula.register(GatherParams, selection_formulas.gather_latency)
+interval_formula.register(GatherParams, selection_formulas.gather_interval)

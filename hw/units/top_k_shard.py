@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, enum, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from golden.retrieval.radix import KEY_BITS, NAN_KEY
+from golden.retrieval.radix import KEY_BITS
 from hw.top_k_params import TopKShardParams
 from hw.units.top_k_counters import DigitCounters
 from hw.units.top_k_emitter import IdEmitter
+from hw.units.top_k_keys import digits_of, leading_ones, ordered_key
 from hw.units.top_k_layouts import scan_layout, score_layout, selected_layout
 
-if TYPE_CHECKING:
-    from amaranth.hdl import Value
-
 __all__ = ["TopKShard"]
-
-_INFINITY = 0x7F80_0000
-"""Code of infinity without its sign; greater ones are NaN."""
 
 
 class _State(enum.Enum, shape=range(10)):
@@ -150,7 +143,7 @@ class TopKShard(wiring.Component):
 
         # A score: its key, its lane, and whether its place was taken.
         score = self.scores.payload
-        key, nan = _ordered_key(m, score.score)
+        key, nan = ordered_key(m, score.score)
         score_lane, score_row = score.id[: params.lane_bits], score.id[params.lane_bits :]
         taken = Signal()
         stored, stored_lane = Signal(), Signal(params.lane_bits)
@@ -180,11 +173,11 @@ class TopKShard(wiring.Component):
         m.d.comb += counters.row.eq(sweeping & fresh | taken)
         begins = Array(
             [Const(0, KEY_BITS)]
-            + [Const(_leading_ones(n * params.digit_bits), KEY_BITS) for n in range(1, params.digits)]
+            + [Const(leading_ones(n * params.digit_bits), KEY_BITS) for n in range(1, params.digits)]
         )[digit]
         for lane in range(params.lanes):
             word = read.data[lane]
-            parts = Array(_digits(word, params))
+            parts = Array(digits_of(word, params.digit_bits))
             m.d.comb += [
                 counters.hits[lane].eq(sweeping & fresh & (((word ^ threshold) & begins) == 0)),
                 counters.digits[lane].eq(parts[digit]),
@@ -248,7 +241,7 @@ class TopKShard(wiring.Component):
         with m.If(state == _State.CHOICE):
             m.d.comb += self.choice.ready.eq(1)
             with m.If(self.choice.valid):
-                m.d.sync += [Array(_digits(threshold, params))[digit].eq(chosen), row.eq(0)]
+                m.d.sync += [Array(digits_of(threshold, params.digit_bits))[digit].eq(chosen), row.eq(0)]
                 with m.If(digit == params.digits - 1):
                     m.d.sync += state.eq(_State.EQUAL)
                 with m.Else():
@@ -280,27 +273,3 @@ class TopKShard(wiring.Component):
             with m.If(emitter.finished):
                 m.d.sync += state.eq(_State.IDLE)
         return m
-
-
-def _ordered_key(m: Module, code: Value) -> tuple[Value, Value]:
-    """Return the key of an fp32 code, and whether it is NaN."""
-    sign, rest = code[-1], code[:-1]
-    nan, key = Signal(), Signal(KEY_BITS)
-    m.d.comb += nan.eq(rest > _INFINITY)
-    with m.If(nan):
-        m.d.comb += key.eq(NAN_KEY)
-    with m.Elif(sign & rest.any()):
-        m.d.comb += key.eq(~code)
-    with m.Else():
-        m.d.comb += key.eq(Cat(rest, 1))
-    return key, nan
-
-
-def _leading_ones(count: int) -> int:
-    """Return a key with its ``count`` highest bits set."""
-    return (1 << KEY_BITS) - (1 << (KEY_BITS - count))
-
-
-def _digits(word: Value, params: TopKShardParams) -> list[Value]:
-    """Return the digits of a key, the highest first."""
-    return [word[KEY_BITS - (n + 1) * params.digit_bits :][: params.digit_bits] for n in range(params.digits)]

@@ -71,6 +71,7 @@ def test_share_of_a_million_beside_the_keys():
     assert select_cycles(params, 489, 63, 489) == 7 * (489 + 16 + 6 + 4) + 16 + 6 + 63 + 10 + 489 == 4189
     assert digit_cycles(params, 489) == 515
     assert shares[1_000_000] == pytest.approx(4189 / (15625 * cycles_per_key))
+    assert shares[1 << 16] == pytest.approx(0.0404, abs=1e-4)
     assert all(share <= 0.05 for share in shares.values())
 
 

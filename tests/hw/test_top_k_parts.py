@@ -17,7 +17,6 @@ from hw.units.top_k_shard import TopKShard
 from tests.helpers.pysim import run_pysim
 
 _SHARD = TopKShardParams(depth=16, lanes=4, digit_bits=4, id_bits=5)
-_MERGE = TopKParams(shard=_SHARD, shards=5, max_k=40)
 
 
 def _dialogue(shards, k):
@@ -41,30 +40,32 @@ def _scores(rng, count):
     return rng.choice([-1.0, 0.0, 0.25, 0.5, 3.0, 3.0000002], count).astype(np.float32)
 
 
-@pytest.mark.parametrize(("idle", "stall"), [(0.0, 0.0), (0.3, 0.6), (0.6, 0.3)])
-def test_merge(idle, stall):
+@pytest.mark.parametrize(("shards", "idle", "stall"), [(5, 0.0, 0.0), (5, 0.3, 0.6), (5, 0.6, 0.3), (64, 0.0, 0.0)])
+def test_merge(shards, idle, stall):
     rng = np.random.default_rng(6)
-    ks = [0, 1, 7, 40, 20]
-    work = [_dialogue([_scores(rng, int(rng.integers(9, 17))) for _ in range(5)], k) for k in ks]
+    params = TopKParams(shard=_SHARD, shards=shards, max_k=8 * shards)
+    ks = [0, 1, 7, 8 * shards, 4 * shards]
+    work = [_dialogue([_scores(rng, int(rng.integers(9, 17))) for _ in range(shards)], k) for k in ks]
 
     async def scenario(bench):
         bench.send("command", ks, idle=idle)
-        for s in range(5):
+        for s in range(shards):
             bench.send(f"counts__{s}", [number for numbers, _, _ in work for number in numbers[s]], idle=idle)
             bench.stall(f"choice__{s}", stall)
         each = _SHARD.digits + 1
-        await bench.until(**{f"choice__{s}": each * len(ks) for s in range(5)})
+        await bench.until(**{f"choice__{s}": each * len(ks) for s in range(shards)})
         await bench.advance(3)
-        for s in range(5):
+        for s in range(shards):
             assert bench.items(f"choice__{s}") == [answer for _, answers, _ in work for answer in answers[s]]
         if not idle:
             commands = bench.trace("command").transfers
-            assert np.diff(commands).tolist() == [merge_interval_cycles(_MERGE)] * (len(ks) - 1)
-            assert merge_interval_cycles(_MERGE) == 8 * (16 + 3 + 1) + 5 + 3
-            first = [bench.trace(f"choice__{s}").transfers[0] - commands[0] for s in range(5)]
-            assert first == [merge_latency_cycles(_MERGE)] * 5 == [20] * 5
+            levels = {5: 3, 64: 6}[shards]
+            assert np.diff(commands).tolist() == [8 * (16 + levels + 1) + shards + 3] * (len(ks) - 1)
+            assert merge_interval_cycles(params) == 8 * (16 + levels + 1) + shards + 3
+            first = {int(bench.trace(f"choice__{s}").transfers[0] - commands[0]) for s in range(shards)}
+            assert first == {merge_latency_cycles(params)} == {17 + levels}
 
-    run_pysim(TopKMerge(_MERGE), scenario)
+    run_pysim(TopKMerge(params), scenario)
 
 
 def test_timing_diagram_of_the_merge():

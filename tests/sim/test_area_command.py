@@ -46,7 +46,7 @@ def test_record_of_the_exponential_is_the_baseline(capsys: pytest.CaptureFixture
         assert record[key] == pytest.approx(kept[f"exp {BASELINE_PRESET} {key}"], rel=TOLERANCE)
 
 
-@pytest.mark.parametrize("unit", ["score_adder", "state_join"])
+@pytest.mark.parametrize("unit", ["score_adder", "state_join", "top_k_merge"])
 def test_records_of_the_small_units_are_the_baseline(unit: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["area", unit, "--preset", BASELINE_PRESET, "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
