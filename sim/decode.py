@@ -14,13 +14,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from sim.attention import QUERY_BYTES, attention_time, tier_times
 from sim.gpu import head_time, layer_time
 from sim.latent import refuse_latent
 from sim.links import transfer_s
 from sim.placement import apportion, place
 from sim.step import LayerTime, StepRequest, StepTime, active_context
-from sim.tier import IDLE, TierLoad, tier_rate, tier_time
-from sim.unit_cycles import finish_cycles, merge_cycles, state_bytes
+from sim.tier import TierLoad, tier_rate, tier_time
+from sim.unit_cycles import state_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,11 +30,7 @@ if TYPE_CHECKING:
     from sim.placement import TierTokens
     from sim.system import System, Tier
 
-__all__ = ["ROOT_PRESET", "decode_step"]
-
-_ELEMENT_BYTES = 2
-ROOT_PRESET = "pam-root"
-"""Unit preset that merges the tiers' states."""
+__all__ = ["decode_step"]
 
 
 def decode_step(system: System, model: Model, request: StepRequest) -> StepTime:
@@ -73,7 +70,7 @@ def decode_step(system: System, model: Model, request: StepRequest) -> StepTime:
 def _least_s(tier: Tier, attention: Attention, request: StepRequest) -> float:
     """Return the time that a tier takes when it holds one token of every request, its links included."""
     time = tier_time(tier, attention, TierLoad(request.batch, 1), power_cap=request.power_cap)
-    query = attention.num_heads * attention.key_dim * _ELEMENT_BYTES
+    query = attention.num_heads * attention.key_dim * QUERY_BYTES
     states = 0 if tier.shared_with_gpu else attention.num_heads * state_bytes(attention)
     paths = {tier.name: tier.path}
     ways = (transfer_s(paths, {tier.name: request.batch * load})[tier.name] for load in (query, states))
@@ -97,58 +94,20 @@ def _layer_time(
     system: System, model: Model, request: StepRequest, placed: Sequence[TierTokens], layer: Layer, count: int
 ) -> LayerTime:
     """Return the time of one layer."""
-    attention, batch = model.attention, request.batch
     attended = layer.attended(active_context(request.context, request.keep) + 1)
     loads = _layer_loads(request, placed, attended)
-    head_states = attention.num_heads * state_bytes(attention)
-    times = {
-        tier.name: tier_time(
-            tier,
-            attention,
-            loads[tier.name],
-            power_cap=request.power_cap,
-            state_s=loads[tier.name].requests * head_states / min(link.bytes_per_s for link in tier.path),
-        )
-        for tier in system.tiers
-    }
-    paths = {tier.name: tier.path for tier in system.tiers}
-    query_bytes = attention.num_heads * attention.key_dim * _ELEMENT_BYTES
-    out_bytes = {
-        tier.name: loads[tier.name].requests * query_bytes + tier.new_tokens * attention.kv_bytes for tier in placed
-    }
-    gather_bytes = {
-        tier.name: 0 if tier.shared_with_gpu else loads[tier.name].requests * times[tier.name].states * head_states
-        for tier in system.tiers
-    }
-    out_s = transfer_s(paths, out_bytes)
-    gather_s = transfer_s(paths, gather_bytes)
-    critical = max(times, key=lambda name: out_s[name] + times[name].total_s + gather_s[name])
-    home = system.gpu_tier
-    output_bytes = batch * attention.num_heads * attention.value_dim * _ELEMENT_BYTES
+    attention = attention_time(
+        system,
+        model.attention,
+        loads,
+        tier_times(system, model.attention, loads, power_cap=request.power_cap),
+        batch=request.batch,
+        appended={tier.name: tier.new_tokens for tier in placed},
+    )
     return LayerTime(
         layer=layer,
         count=count,
         attended=attended,
-        gpu=layer_time(system, model, layer, batch),
-        out_s=out_s,
-        gather_s=gather_s,
-        tiers=times,
-        root_s=_root_s(system, attention, batch, sum(time.states for time in times.values() if time is not IDLE)),
-        back_s=transfer_s(paths, {home.name: output_bytes})[home.name],
-        critical=critical,
+        gpu=layer_time(system, model, layer, request.batch),
+        **vars(attention),
     )
-
-
-def _root_s(system: System, attention: Attention, batch: int, states: int) -> float:
-    """Return the time of merging the tiers' states and dividing by l, on the reduction units of the GPUs' memory."""
-    tier = system.gpu_tier
-    operations = batch * attention.num_heads
-    units = tier.channels * max(1, tier.device.merge_units_per_channel.integer)
-    rounds = math.ceil(operations / units)
-    finish = finish_cycles(ROOT_PRESET, attention)
-    cycles = finish.latency + (rounds - 1) * finish.interval
-    if states > 1:
-        merge = merge_cycles(ROOT_PRESET, attention, states)
-        # Both stages work at once; the slower sets the pace of the rounds.
-        cycles = merge.latency + finish.latency + (rounds - 1) * max(merge.interval, finish.interval)
-    return cycles / tier.device.merge_clock_hz.number

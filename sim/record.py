@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from sim.attention import ROOT_PRESET
 from sim.channel_cycles import channel_parts, channel_table, why_not_measured
-from sim.decode import ROOT_PRESET, decode_step
+from sim.decode import decode_step
 from sim.gpu import gpu_parts
 from sim.latent import latent_costs
 from sim.manifest import host, manifest, step_inputs

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sim.placement import TierTokens
     from sim.tier import TierTime
 
-__all__ = ["LayerTime", "StepRequest", "StepTime", "active_context"]
+__all__ = ["AttentionTime", "LayerTime", "StepRequest", "StepTime", "active_context"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,19 +60,11 @@ class StepRequest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LayerTime:
-    """Time of one layer.
+class AttentionTime:
+    """Time of one layer's attention.
 
     Parameters
     ----------
-    layer : Layer
-        Which kind.
-    count : int
-        Layers of that kind.
-    attended : int
-        Tokens of a request that it attends to, the own one included.
-    gpu : GpuTime
-        Projections, feed-forward part, all-reduces.
     out_s, gather_s : dict of str to float
         Way of queries and new keys and values to each tier, and of states from it to where they are merged.
     tiers : dict of str to TierTime
@@ -85,10 +77,6 @@ class LayerTime:
         The tier that everything waits for.
     """
 
-    layer: Layer
-    count: int
-    attended: int
-    gpu: GpuTime
     out_s: dict[str, float]
     gather_s: dict[str, float]
     tiers: dict[str, TierTime]
@@ -111,6 +99,28 @@ class LayerTime:
     def reduction_s(self) -> float:
         """Exposed reduction: last column to last state in the tier waited for, and the merge of the tiers."""
         return self.tiers[self.critical].exposed_s + self.root_s
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerTime(AttentionTime):
+    """Time of one layer, its attention and all else.
+
+    Parameters
+    ----------
+    layer : Layer
+        Which kind.
+    count : int
+        Layers of that kind.
+    attended : int
+        Tokens of a request that it attends to, the own one included.
+    gpu : GpuTime
+        Projections, feed-forward, all-reduces.
+    """
+
+    layer: Layer
+    count: int
+    attended: int
+    gpu: GpuTime
 
     @property
     def total_s(self) -> float:
