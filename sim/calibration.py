@@ -13,7 +13,7 @@ from sim.provenance import Part
 
 __all__ = ["Factor", "factors", "parse_factors"]
 
-_KEYS = {"value", "unit", "bounds", "source", "fitted_to", "command"}
+_KEYS = {"value", "default", "unit", "bounds", "source", "fitted_to", "command"}
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,8 @@ class Factor:
     ----------
     name : str
         Its key in the file.
-    value : float
-        What is used.
+    value, default : float
+        What is used, and what stands where nothing is fitted.
     unit : str
         Its unit.
     bounds : tuple of float
@@ -36,6 +36,7 @@ class Factor:
 
     name: str
     value: float
+    default: float
     unit: str
     bounds: tuple[float, float]
     source: str
@@ -54,7 +55,7 @@ def parse_factors(text: str, *, where: str) -> dict[str, Factor]:
     Raises
     ------
     ConfigError
-        If the text is not TOML, a key is missing or unknown, or a value leaves its bounds.
+        If the text is not TOML, a key is missing or unknown, or a number leaves its bounds.
     """
     try:
         tables: dict[str, Any] = tomllib.loads(text)
@@ -66,8 +67,9 @@ def parse_factors(text: str, *, where: str) -> dict[str, Factor]:
             raise ConfigError(f"{where}: {name} must have the keys {', '.join(sorted(_KEYS))}, not {table!r}")
         entry = cast("dict[str, Any]", table)
         low, high = entry.pop("bounds")
-        if not low <= entry["value"] <= high:
-            raise ConfigError(f"{where}: {name}.value must be from {low} to {high}, not {entry['value']!r}")
+        for key in ("value", "default"):
+            if not low <= entry[key] <= high:
+                raise ConfigError(f"{where}: {name}.{key} must be from {low} to {high}, not {entry[key]!r}")
         result[name] = Factor(name=name, bounds=(float(low), float(high)), **entry)
     return result
 

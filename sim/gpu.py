@@ -9,19 +9,62 @@ like any other matrix; which ones a batch touches follows from uniform routing.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from sim.calibration import factors
 from sim.provenance import Part
 
 if TYPE_CHECKING:
-    from sim.models import Layer, Model
+    from hw.presets import Value
+    from sim.models import Attention, Layer, Model
     from sim.system import System
 
-__all__ = ["GpuTime", "activation_bytes", "gpu_parts", "head_time", "layer_time"]
+__all__ = [
+    "GpuTime",
+    "GpuUser",
+    "Gpus",
+    "activation_bytes",
+    "gpu_parts",
+    "head_time",
+    "layer_time",
+    "prompt_attention_s",
+]
 
 _ACTIVATION_BYTES = 2
 _LOGIT_BYTES = 4
+
+
+class Gpus(Protocol):
+    """What a roofline asks of GPUs: how many there are, and the peak and the links of one."""
+
+    @property
+    def count(self) -> Value:
+        """GPUs that split every product."""
+        ...
+
+    @property
+    def peak_flops(self) -> Value:
+        """Dense 16-bit peak of one."""
+        ...
+
+    @property
+    def allreduce_bytes_per_s(self) -> Value:
+        """Rate of one GPU's links to the others, one direction."""
+        ...
+
+
+class GpuUser(Protocol):
+    """A machine with GPUs."""
+
+    @property
+    def gpu(self) -> Gpus:
+        """The GPUs."""
+        ...
+
+    @property
+    def gpu_bytes_per_s(self) -> float:
+        """Rate at which one GPU reads its own memory."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -47,7 +90,7 @@ class GpuTime:
         return self.matrices_s + self.allreduce_s
 
 
-def _roofline(system: System, flops: float, read_bytes: float) -> float:
+def _roofline(system: GpuUser, flops: float, read_bytes: float) -> float:
     """Return the seconds of one product on all GPUs."""
     count = system.gpu.count.integer
     compute = system.gpu.peak_flops.number * count * factors()["gpu_compute_utilisation"].value
@@ -55,16 +98,16 @@ def _roofline(system: System, flops: float, read_bytes: float) -> float:
     return max(flops / compute, read_bytes / memory)
 
 
-def layer_time(system: System, model: Model, layer: Layer, batch: int) -> GpuTime:
-    """Return the time of one layer without its attention, for a batch of one token each.
+def layer_time(system: GpuUser, model: Model, layer: Layer, batch: int) -> GpuTime:
+    """Return the time of one layer without its attention.
 
     Parameters
     ----------
-    system : System
+    system : GpuUser
     model : Model
     layer : Layer
     batch : int
-        Requests.
+        Tokens: one of each request that decodes, and those of prompts.
     """
     attention, network = model.attention, layer.feed_forward
     hidden = attention.hidden
@@ -91,7 +134,7 @@ def layer_time(system: System, model: Model, layer: Layer, batch: int) -> GpuTim
     return GpuTime(seconds, 2 * _allreduce(system, batch * hidden * _ACTIVATION_BYTES), flops, read)
 
 
-def _allreduce(system: System, payload: int) -> float:
+def _allreduce(system: GpuUser, payload: int) -> float:
     """Return the seconds of one ring all-reduce: every GPU sends ``2 (n-1)/n`` of the payload."""
     count = system.gpu.count.integer
     if count == 1:
@@ -100,7 +143,7 @@ def _allreduce(system: System, payload: int) -> float:
     return factors()["allreduce_latency_s"].value + sent / system.gpu.allreduce_bytes_per_s.number
 
 
-def head_time(system: System, model: Model, batch: int) -> GpuTime:
+def head_time(system: GpuUser, model: Model, batch: int) -> GpuTime:
     """Return the time of embedding and output head, once a step."""
     embedded = batch * model.hidden * _ACTIVATION_BYTES
     read = model.head_parameters * model.weight_bits / 8 + batch * model.vocab * _LOGIT_BYTES + embedded
@@ -108,11 +151,27 @@ def head_time(system: System, model: Model, batch: int) -> GpuTime:
     return GpuTime(_roofline(system, flops, read), 0.0, flops, read)
 
 
-def activation_bytes(system: System, model: Model, batch: int) -> int:
+def prompt_attention_s(system: GpuUser, attention: Attention, pairs: int, read_bytes: float) -> float:
+    """Return the seconds of one layer's attention of prompts: ``2 (d_k + d_v)`` operations a head and pair of tokens.
+
+    Parameters
+    ----------
+    system : GpuUser
+    attention : Attention
+    pairs : int
+        Pairs of a token of a prompt and a token it attends to.
+    read_bytes : float
+        Stored keys and values that are read from the GPUs' memory.
+    """
+    flops = 2.0 * pairs * attention.num_heads * (attention.head_dim + attention.v_head_dim)
+    return _roofline(system, flops, read_bytes)
+
+
+def activation_bytes(system: GpuUser, model: Model, *, tokens: int, sampled: int) -> int:
     """Return the bytes of activations that a step keeps in the GPUs' memory.
 
-    Residual stream, its normalised copy and both projections' inputs on every GPU; queries, the widest inner
-    activation and the fp32 logits once.
+    Residual stream, its normalised copy and both projections' inputs on every GPU; queries and the widest inner
+    activation once; fp32 logits once, of the ``sampled`` tokens alone.
     """
     attention = model.attention
     inner = max(
@@ -121,8 +180,8 @@ def activation_bytes(system: System, model: Model, batch: int) -> int:
     )
     everywhere = 4 * model.hidden * _ACTIVATION_BYTES * system.gpu.count.integer
     heads = attention.num_heads * (attention.key_dim + attention.value_dim)
-    once = (2 * inner + heads) * _ACTIVATION_BYTES + model.vocab * _LOGIT_BYTES
-    return batch * (everywhere + once)
+    once = (2 * inner + heads) * _ACTIVATION_BYTES
+    return tokens * (everywhere + once) + sampled * model.vocab * _LOGIT_BYTES
 
 
 def gpu_parts(system: System, model: Model) -> tuple[Part, ...]:

@@ -54,8 +54,8 @@ class TierTokens:
     new_tokens: int
 
 
-def kv_room(system: System, model: Model, batch: int) -> list[int]:
-    """Return the bytes each tier has for KV.
+def kv_room(system: System, model: Model, *, tokens: int, sampled: int) -> list[int]:
+    """Return the bytes each tier has for KV beside the activations of ``tokens``, of which some are ``sampled``.
 
     The tier that is the GPUs' memory has what weights, activations and the management reserve leave.
 
@@ -69,7 +69,7 @@ def kv_room(system: System, model: Model, batch: int) -> list[int]:
         room = tier.raw_bytes
         if tier.shared_with_gpu:
             reserve = system.gpu.reserved_bytes.integer
-            weights, activations = model.weight_bytes, activation_bytes(system, model, batch)
+            weights, activations = model.weight_bytes, activation_bytes(system, model, tokens=tokens, sampled=sampled)
             used = weights + activations + reserve
             if used > room:
                 raise CapacityError(
@@ -123,7 +123,7 @@ def place(
     if policy not in PLACEMENTS:
         raise UnknownNameError("placement", policy, PLACEMENTS)
     per_token = model.kv_bytes_per_token
-    rooms = kv_room(system, model, batch)
+    rooms = kv_room(system, model, tokens=batch, sampled=batch)
     limits = [room // per_token for room in rooms]
     total = batch * context
     if total + batch > sum(limits):

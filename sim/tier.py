@@ -154,14 +154,17 @@ def tier_time(tier: Tier, attention: Attention, load: TierLoad, *, power_cap: st
         return IDLE
     widest = min(tier.channels, tier.device.channels.integer * _MAX_STATES, load.tokens)
     spreads = (1 << exponent for exponent in range(widest.bit_length()))
+    measured = not why_not_measured(tier.device, attention, power_cap=power_cap, fraction=load.fraction)
     return min(
-        (_spread_time(tier, attention, load, power_cap, spread) for spread in spreads),
+        (_spread_time(tier, attention, load, power_cap, spread, measured) for spread in spreads),
         key=lambda time: time.total_s + time.states * state_s,
     )
 
 
-def _spread_time(tier: Tier, attention: Attention, load: TierLoad, power_cap: str, spread: int) -> TierTime:
-    """Return the time with every pair on ``spread`` channels."""
+def _spread_time(
+    tier: Tier, attention: Attention, load: TierLoad, power_cap: str, spread: int, measured: bool
+) -> TierTime:
+    """Return the time with every pair on ``spread`` channels; ``measured``: a table speaks for them."""
     device = tier.device
     units, channels = device.units_per_channel.integer, device.channels.integer
     slices = load.requests * attention.stored_heads * spread
@@ -192,7 +195,7 @@ def _spread_time(tier: Tier, attention: Attention, load: TierLoad, power_cap: st
     group_busy, group_tail = _group_reduction(tier, attention, operations)
     busy, tail = _upper_reduction(tier, attention, operations, min(spread, channels))
     channel = None
-    if why_not_measured(device, attention, power_cap=power_cap, fraction=load.fraction):
+    if not measured:
         access_s = device.page.page_read_s.number if device.page is not None else device.access_s.number
         columns_s = max(bounds.values())
         bounds["reduction"] = busy = max(group_busy, busy)

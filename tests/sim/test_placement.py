@@ -22,7 +22,7 @@ def test_room_is_what_weights_activations_and_reserve_leave() -> None:
     # 640 GiB of stacks, 8 GiB reserve; activations by hand for one request: 8 GPUs x 4 x 12288 x 2 B of residual
     # streams, 2 x 49152 and 2 x 96 x 128 elements of 2 B, 50272 logits of 4 B
     activations = 8 * 4 * 12288 * 2 + (2 * 49152 + 2 * 96 * 128) * 2 + 50272 * 4
-    rooms = kv_room(PAM, OPT, 1)
+    rooms = kv_room(PAM, OPT, tokens=1, sampled=1)
     assert rooms == [640 * GIB - 8 * GIB - OPT.weight_bytes - activations, 1280 * GIB, 8 * 10**12]
 
 

@@ -136,10 +136,17 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("x", "c.toml: file must be TOML: "),
-        ("[a]\nvalue = 1\n", "c.toml: a must have the keys bounds, command, fitted_to, source, unit, value, not "),
         (
-            '[a]\nvalue = 2\nunit = "1"\nbounds = [0, 1]\nsource = "s"\nfitted_to = "f"\ncommand = "c"\n',
+            "[a]\nvalue = 1\n",
+            "c.toml: a must have the keys bounds, command, default, fitted_to, source, unit, value, not ",
+        ),
+        (
+            '[a]\nvalue = 2\ndefault = 1\nunit = "1"\nbounds = [0, 1]\nsource = "s"\nfitted_to = "f"\ncommand = "c"\n',
             "c.toml: a.value must be from 0 to 1, not 2",
+        ),
+        (
+            '[a]\nvalue = 1\ndefault = -1\nunit = "1"\nbounds = [0, 1]\nsource = "s"\nfitted_to = "f"\ncommand = "c"\n',
+            "c.toml: a.default must be from 0 to 1, not -1",
         ),
     ],
 )
