@@ -12,11 +12,12 @@ __all__ = ["Batch", "Chunk", "StepWork"]
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A part of a prompt: ``tokens`` of them behind ``before`` that are stored already."""
+    """A part of a prompt: ``tokens`` of them behind ``before`` that are stored already; blocks taken in each tier."""
 
     request: int
     tokens: int
     before: int
+    taken: tuple[int, ...]
 
 
 @dataclass(slots=True)
@@ -58,13 +59,15 @@ class StepWork:
         Tokens that they attend to in each tier, all requests together, the step's own included.
     tier_requests : tuple of int
         Of these, requests with tokens in each tier.
-    prompt_tokens : int
-        Tokens of prompts.
+    prompt_requests, prompt_tokens : int
+        Requests of which prompts run, and tokens of these.
     prompt_pairs : int
         Pairs of a token of a prompt and a token it attends to: ``sum(c k + c (c + 1) / 2)`` over parts of c tokens
         behind k.
-    prompt_context : int
-        Stored tokens that the parts read: ``sum(k)``.
+    prompt_context : tuple of int
+        Stored tokens that the parts read, in each tier: ``sum(k)`` in all.
+    decode_appended, prompt_appended : tuple of int
+        Tokens whose keys and values are written to each tier, of requests that decode and of prompts.
     ending : int
         Requests for which a token is sampled.
     swapped_tokens : int
@@ -74,9 +77,12 @@ class StepWork:
     decoding: int
     tier_tokens: tuple[int, ...]
     tier_requests: tuple[int, ...]
+    prompt_requests: int
     prompt_tokens: int
     prompt_pairs: int
-    prompt_context: int
+    prompt_context: tuple[int, ...]
+    decode_appended: tuple[int, ...]
+    prompt_appended: tuple[int, ...]
     ending: int
     swapped_tokens: int
 

@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from sim.placement import apportion
 from sim.serving.batch import StepWork
 from sim.serving.scheduler import Scheduler
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import numpy.typing as npt
 
     from sim.serving.arrivals import Arrivals
-    from sim.serving.batch import Batch
+    from sim.serving.batch import Batch, Chunk
     from sim.serving.kv_store import KvStore
     from sim.serving.parameters import ServerParams
     from sim.serving.requests import RequestStates
@@ -54,6 +55,10 @@ class RunLog:
         Gaps between the tokens of a request, and how often each was met; equal ones may come up again.
     queue_s, queue : list
         Ends of steps, and requests waiting then.
+    works : list of StepWork
+        What each step did.
+    occupied : list of tuple of int
+        Blocks that were held in each tier at its end.
     prompt_tokens, swapped_tokens, preemptions : int
         Tokens of prompts that went through the layers, again if dropped; tokens moved to the host or back.
     """
@@ -66,6 +71,8 @@ class RunLog:
     gap_counts: list[int] = field(default_factory=list[int])
     queue_s: list[float] = field(default_factory=list[float])
     queue: list[int] = field(default_factory=list[int])
+    works: list[StepWork] = field(default_factory=list[StepWork])
+    occupied: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
     prompt_tokens: int = 0
     swapped_tokens: int = 0
     preemptions: int = 0
@@ -80,6 +87,7 @@ def run(
     *,
     progress: Callable[[RunLog, float, RequestStates], None] | None = None,
     max_s: float = float("inf"),
+    first_measured: int = 0,
 ) -> RunLog:
     """Serve all requests and return what happened; times of each request are left in ``states``.
 
@@ -98,6 +106,8 @@ def run(
         Called after every step with the log, the time and the states.
     max_s : float
         No step begins at or after this time.
+    first_measured : int
+        Gaps of requests before this one are not noted: the server was still filling.
     """
     scheduler = Scheduler(params, states, store)
     log = RunLog()
@@ -119,55 +129,99 @@ def run(
             now_s = max(now_s, next_s)
             continue
         began_s = now_s
-        now_s += model.step_s(_work(batch, states, store))
+        work = _work(batch, states, store)
+        now_s += model.step_s(work)
         for chunk in batch.chunks:
             if np.isnan(states.admitted_s[chunk.request]):
                 states.admitted_s[chunk.request] = began_s
         given, done = scheduler.apply(batch)
-        _give(states, log, given, now_s)
+        _give(states, log, given, now_s, first_measured)
         for request in done:
             arrivals.ended(int(request), now_s)
         log.steps += 1
         log.busy_s += now_s - began_s
         log.end_s = now_s
-        log.prompt_tokens += sum(chunk.tokens for chunk in batch.chunks)
+        log.prompt_tokens += work.prompt_tokens
         log.swapped_tokens += batch.swapped_tokens
         log.queue_s.append(now_s)
         log.queue.append(len(scheduler.waiting))
+        log.works.append(work)
+        log.occupied.append(tuple((store.room - store.free).tolist()))
         if progress is not None:
             progress(log, now_s, states)
     return log
 
 
 def _work(batch: Batch, states: RequestStates, store: KvStore) -> StepWork:
-    """Return what a batch costs; an unfilled block counts in the tier that holds most of its request."""
-    ids = batch.decoding
-    held = store.held[ids]
-    tokens = held * store.block_tokens
-    if len(ids):
-        unfilled = tokens.sum(axis=1) - (states.stored[ids] + 1)
-        tokens[np.arange(len(ids)), held.argmax(axis=1)] -= unfilled
+    """Return what a batch costs."""
+    ids, chunks = batch.decoding, batch.chunks
+    tokens, requests, appended = _decoding(ids, states, store)
+    context, written = _prompts(chunks, store)
     return StepWork(
         decoding=len(ids),
-        tier_tokens=tuple(tokens.sum(axis=0).tolist()),
-        tier_requests=tuple((held > 0).sum(axis=0).tolist()),
-        prompt_tokens=sum(chunk.tokens for chunk in batch.chunks),
-        prompt_pairs=sum(
-            chunk.tokens * chunk.before + chunk.tokens * (chunk.tokens + 1) // 2 for chunk in batch.chunks
-        ),
-        prompt_context=sum(chunk.before for chunk in batch.chunks),
-        ending=len(ids) + sum(chunk.before + chunk.tokens == states.wanted[chunk.request] for chunk in batch.chunks),
+        tier_tokens=tokens,
+        tier_requests=requests,
+        prompt_requests=len(chunks),
+        prompt_tokens=sum(chunk.tokens for chunk in chunks),
+        prompt_pairs=sum(chunk.tokens * chunk.before + chunk.tokens * (chunk.tokens + 1) // 2 for chunk in chunks),
+        prompt_context=context,
+        decode_appended=appended,
+        prompt_appended=written,
+        ending=len(ids) + sum(chunk.before + chunk.tokens == states.wanted[chunk.request] for chunk in chunks),
         swapped_tokens=batch.swapped_tokens,
     )
 
 
-def _give(states: RequestStates, log: RunLog, given: npt.NDArray[np.int64], now_s: float) -> None:
+def _decoding(
+    ids: npt.NDArray[np.int64], states: RequestStates, store: KvStore
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """Return, by tier, tokens that ``ids`` attend to, how many have any there, and the tokens that they append.
+
+    What is missing from a request's last block is missing where that block lies.
+    """
+    count = len(ids)
+    if not count or store.only_nearest:
+        far = (0,) * (len(store.room) - 1)
+        return (int(states.stored[ids].sum()) + count, *far), (count, *far), (count, *far)
+    held, last = store.held[ids], store.last_tier[ids]
+    each = held * store.block_tokens
+    each[np.arange(count), last] -= store.held_blocks[ids] * store.block_tokens - (states.stored[ids] + 1)
+    appended = np.bincount(last, minlength=len(store.room))
+    return tuple(each.sum(axis=0).tolist()), tuple((held > 0).sum(axis=0).tolist()), tuple(appended.tolist())
+
+
+def _prompts(chunks: Sequence[Chunk], store: KvStore) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return, by tier, stored tokens that parts of prompts read, and tokens that they append.
+
+    What is appended goes to the tiers of the blocks that the part took, in proportion; what was stored before lies in
+    the blocks that the request had.
+    """
+    if not chunks:
+        nothing = (0,) * len(store.room)
+        return nothing, nothing
+    context, written = np.zeros(len(store.room), np.int64), np.zeros(len(store.room), np.int64)
+    for chunk in chunks:
+        taken = np.array(chunk.taken)
+        if taken.any():
+            written += apportion(chunk.tokens, taken.tolist())
+        else:
+            written[store.last_tier[chunk.request]] += chunk.tokens
+        if chunk.before:
+            # Who reads again what nobody has written over has just taken all its blocks.
+            had = store.held[chunk.request] - taken
+            context += apportion(chunk.before, (had if had.any() else taken).tolist())
+    return tuple(context.tolist()), tuple(written.tolist())
+
+
+def _give(states: RequestStates, log: RunLog, given: npt.NDArray[np.int64], now_s: float, first_measured: int) -> None:
     """Note the time of the token that each of ``given`` gets."""
     last = states.last_s[given]
     first = np.isnan(last)
     if first.any():
         states.first_s[given[first]] = now_s
         last = last[~first]
+    if first_measured:
+        last = last[given[~first] >= first_measured]
     states.last_s[given] = now_s
     if len(last):
         # Nearly always all of them had their last token at the end of the step before.

@@ -1,4 +1,4 @@
-"""Where the keys and values of running requests are: blocks of tokens in tiers, the nearest tier with room first."""
+"""Where the keys and values of running requests are: blocks of tokens in tiers, shared out by a rule."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sim.serving.fill import FILL_RULES
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy.typing as npt
+
+    from sim.serving.fill import FillRule
 
 __all__ = ["KvStore"]
 
@@ -25,20 +29,37 @@ class KvStore:
         Tokens of a block.
     requests : int
         Requests there can be.
+    fill : FillRule
+        Which tiers new blocks are taken from.
 
     Attributes
     ----------
     held : ndarray of int64, shape (requests, tiers)
         Blocks that each request holds in each tier.
+    held_blocks : ndarray of int64, shape (requests,)
+        The same of all tiers together.
+    last_tier : ndarray of int64, shape (requests,)
+        Tier of the block that each request took last.
     free : ndarray of int64, shape (tiers,)
         Blocks that nobody holds; with ``held`` it always adds up to the room.
     """
 
-    def __init__(self, tier_blocks: Sequence[int], *, block_tokens: int, requests: int) -> None:
+    def __init__(
+        self,
+        tier_blocks: Sequence[int],
+        *,
+        block_tokens: int,
+        requests: int,
+        fill: FillRule = FILL_RULES["top-down"],
+    ) -> None:
+        self._fill = fill
         self.block_tokens = block_tokens
         self.room = np.array(tier_blocks, np.int64)
         self.free = self.room.copy()
+        self._far_room = int(self.room[1:].sum())
         self.held = np.zeros((requests, len(tier_blocks)), np.int64)
+        self.held_blocks = np.zeros(requests, np.int64)
+        self.last_tier = np.zeros(requests, np.int64)
         self._promised = 0
         self._promise = np.zeros(requests, np.int64)
         self._remembered: dict[int, int] = {}
@@ -47,6 +68,11 @@ class KvStore:
     def total_blocks(self) -> int:
         """Room of all tiers."""
         return int(self.room.sum())
+
+    @property
+    def only_nearest(self) -> bool:
+        """Nothing is held but in the nearest tier."""
+        return int(self.free[1:].sum()) == self._far_room
 
     def blocks(self, tokens: int) -> int:
         """Return the blocks that hold ``tokens``."""
@@ -63,38 +89,44 @@ class KvStore:
 
     def grow(self, request: int, tokens: int) -> bool:
         """Take blocks so that a request has room for ``tokens``; return whether there were enough, else take none."""
-        short = self.blocks(tokens) - int(self.held[request].sum())
+        short = self.blocks(tokens) - int(self.held_blocks[request])
         if short <= 0:
             return True
         if short > int(self.free.sum()):
             return False
-        for tier, free in enumerate(self.free):
-            taken = min(short, int(free))
-            self.held[request, tier] += taken
-            self.free[tier] -= taken
-            short -= taken
+        taken = self._share(short)
+        self.held[request] += taken
+        self.held_blocks[request] += short
+        self.last_tier[request] = max(tier for tier, count in enumerate(taken) if count)
+        self.free -= taken
         self._overwrite()
         return True
 
     def needing(self, ids: npt.NDArray[np.int64], stored: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return those of ``ids`` that need a block for one token more than the ``stored`` of each."""
-        return ids[self.held[ids].sum(axis=1) * self.block_tokens <= stored]
+        return ids[self.held_blocks[ids] * self.block_tokens <= stored]
 
     def grow_each(self, ids: npt.NDArray[np.int64]) -> None:
         """Take one block for each of ``ids``, for which there must be room."""
+        if not len(ids):
+            return
+        assert len(ids) <= int(self.free.sum()), "grow_each needs a free block for every request"
         start = 0
-        for tier in range(len(self.free)):
-            count = min(len(ids) - start, int(self.free[tier]))
-            self.held[ids[start : start + count], tier] += 1
-            self.free[tier] -= count
-            start += count
-        assert start == len(ids), "grow_each needs a free block for every request"
+        for tier, count in enumerate(self._share(len(ids))):
+            if count:
+                chosen = ids[start : start + count]
+                self.held[chosen, tier] += 1
+                self.last_tier[chosen] = tier
+                self.free[tier] -= count
+                start += count
+        self.held_blocks[ids] += 1
         self._overwrite()
 
     def release(self, ids: npt.NDArray[np.int64]) -> None:
         """Give back all that ``ids`` hold, and what was promised to them."""
         self.free += self.held[ids].sum(axis=0)
         self.held[ids] = 0
+        self.held_blocks[ids] = 0
         self._promised -= int(self._promise[ids].sum())
         self._promise[ids] = 0
 
@@ -113,6 +145,10 @@ class KvStore:
     def forget(self, request: int) -> None:
         """Remember a request no longer: it holds its blocks again."""
         self._remembered.pop(request, None)
+
+    def _share(self, blocks: int) -> list[int]:
+        """Return how many of ``blocks`` each tier takes."""
+        return self._fill.share(self.free.tolist(), self.room.tolist(), blocks)
 
     def _overwrite(self) -> None:
         """Drop what is remembered of blocks that have been taken."""

@@ -94,7 +94,7 @@ class Scheduler:
             states.stored[chunk.request] += chunk.tokens
             if states.stored[chunk.request] == states.wanted[chunk.request]:
                 ready.append(chunk.request)
-        given = np.concatenate([batch.decoding, np.array(ready, np.int64)])
+        given = np.concatenate([batch.decoding, np.array(ready, np.int64)]) if ready else batch.decoding
         states.given[given] += 1
         if ready:
             begun = set(ready)
@@ -208,9 +208,10 @@ class Scheduler:
         """Put a part of a prompt into a batch, if there is room; return its tokens."""
         before = int(self._states.stored[request])
         tokens = min(int(self._states.wanted[request]) - before, budget)
+        held = self._store.held[request].copy()
         if not self._store.grow(request, before + tokens):
             return 0
-        batch.chunks.append(Chunk(request, tokens, before))
+        batch.chunks.append(Chunk(request, tokens, before, tuple((self._store.held[request] - held).tolist())))
         return tokens
 
     def _bring_back(self, batch: Batch, request: int) -> bool:

@@ -77,7 +77,7 @@ def test_chunked_prefill_counted_by_hand() -> None:
     assert [work.decoding for work in asked] == [0, 0, 1, 2]
     # Pairs: 8 tokens among themselves 36; 4 behind 8 are 32 + 10, 4 alone 10; 2 behind 4 are 8 + 3.
     assert [work.prompt_pairs for work in asked] == [36, 52, 11, 0]
-    assert [work.prompt_context for work in asked] == [0, 8, 4, 0]
+    assert [work.prompt_context for work in asked] == [(0,), (8,), (4,), (0,)]
     assert [work.ending for work in asked] == [0, 1, 2, 2]
     assert states.first_s.tolist() == [2.0, 3.0]
     assert states.last_s.tolist() == [4.0, 4.0]
@@ -111,7 +111,7 @@ def test_preemption_counted_by_hand() -> None:
     assert [work.decoding for work in asked[:3]] == [0, 2, 1]
     # Stored were 4 of the 5 that it wants; the first request's fifth token took one of the blocks.
     assert asked[3].prompt_tokens == 2
-    assert asked[3].prompt_context == 3
+    assert asked[3].prompt_context == (3,)
     assert states.last_s[1] == 4.0
     assert store.free.tolist() == [8]
 
@@ -233,6 +233,9 @@ def test_tokens_and_blocks_are_conserved(
     assert sum(log.gap_counts) == (states.given[served] - 1).sum()
     gaps = np.dot(log.gap_s, log.gap_counts) if log.gap_s else 0.0
     assert gaps == pytest.approx((states.last_s - states.first_s)[served].sum())
+    for work in asked:
+        assert sum(work.prompt_appended) == work.prompt_tokens
+        assert sum(work.decode_appended) == work.decoding
     assert log.prompt_tokens >= states.input_tokens[served].sum()
     if scheduler == "chunked":
         assert all(work.tokens <= budget for work in asked)

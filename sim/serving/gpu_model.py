@@ -1,0 +1,53 @@
+"""Time of a step on a machine of GPUs alone: keys and values lie in their memory, and they compute all attention."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sim.serving.gpu_part import GpuPart
+
+if TYPE_CHECKING:
+    from sim.gpu_server import GpuServer
+    from sim.models import Model
+    from sim.serving.batch import StepWork
+    from sim.serving.host import ServerFactors
+
+__all__ = ["GpuStepModel"]
+
+
+class GpuStepModel:
+    """``t = products + head + attention of prompts + KV / (n B u_a) + swapped / (n B_host) + host``.
+
+    Decoding requests read their keys and values once, at the share ``u_a`` of the memory's rate; their operations hide
+    behind it. Layers with a window read at most a window of a request's mean length.
+
+    Parameters
+    ----------
+    server : GpuServer
+    model : Model
+    factors : ServerFactors
+    """
+
+    def __init__(self, server: GpuServer, model: Model, factors: ServerFactors) -> None:
+        self._part = GpuPart(server, model, factors)
+        self._model = model
+        self._groups = model.layer_groups()
+        count = server.gpu.count.integer
+        self._attention_bytes_per_s = server.gpu_bytes_per_s * count * factors.attention_utilisation
+        self._host_bytes_per_s = server.gpu.host_bytes_per_s.number * count
+
+    def step_s(self, work: StepWork) -> float:
+        """Return the seconds that a step takes."""
+        (tokens,) = work.tier_tokens
+        read = 0.0
+        if work.decoding:
+            mean = tokens / work.decoding
+            for layer, count in self._groups:
+                seen = min(mean, layer.window) if layer.window else mean
+                read += count * seen * work.decoding * self._model.attention.kv_bytes
+        swapped = work.swapped_tokens * self._model.kv_bytes_per_token
+        return (
+            self._part.step_s(work, work.prompt_context[0])
+            + read / self._attention_bytes_per_s
+            + swapped / self._host_bytes_per_s
+        )

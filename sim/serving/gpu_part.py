@@ -1,0 +1,68 @@
+"""The GPUs' and the host's part of a server's step: products, all-reduces, attention of prompts, host overhead."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sim.gpu import head_time, layer_time, prompt_attention_s
+
+if TYPE_CHECKING:
+    from sim.gpu import GpuUser
+    from sim.models import Model
+    from sim.serving.batch import StepWork
+    from sim.serving.host import ServerFactors
+
+__all__ = ["GpuPart"]
+
+
+class GpuPart:
+    """Times of what every server's GPUs do, kept by the number of tokens.
+
+    All tokens of a step, decoded ones and those of prompts, go through the layers together; a mixture's experts are
+    those that they touch. Logits are computed for the requests that get a token. Attention of prompts takes
+    ``2 (d_k + d_v)`` operations a head and pair, by roofline against the stored keys and values that it reads; layers
+    with a window see at most a window's pairs a token.
+
+    Parameters
+    ----------
+    machine : GpuUser
+    model : Model
+    factors : ServerFactors
+    """
+
+    def __init__(self, machine: GpuUser, model: Model, factors: ServerFactors) -> None:
+        self._machine, self._model, self._factors = machine, model, factors
+        self._groups = model.layer_groups()
+        self._products: dict[int, float] = {}
+        self._heads: dict[int, float] = {}
+
+    def products_s(self, tokens: int) -> float:
+        """Return the seconds of all layers without attention for ``tokens``."""
+        if tokens not in self._products:
+            self._products[tokens] = sum(
+                count * layer_time(self._machine, self._model, layer, tokens).total_s for layer, count in self._groups
+            )
+        return self._products[tokens]
+
+    def head_s(self, requests: int) -> float:
+        """Return the seconds of embedding and output head for ``requests`` that get a token."""
+        if requests not in self._heads:
+            self._heads[requests] = head_time(self._machine, self._model, requests).total_s if requests else 0.0
+        return self._heads[requests]
+
+    def prompts_s(self, work: StepWork, near_context: int) -> float:
+        """Return the seconds of the prompts' attention; ``near_context`` stored tokens lie in the GPUs' memory."""
+        if not work.prompt_tokens:
+            return 0.0
+        attention = self._model.attention
+        seconds = 0.0
+        for layer, count in self._groups:
+            pairs = min(work.prompt_pairs, layer.attended(work.prompt_pairs) * work.prompt_tokens)
+            seconds += count * prompt_attention_s(self._machine, attention, pairs, near_context * attention.kv_bytes)
+        return seconds
+
+    def step_s(self, work: StepWork, near_context: int) -> float:
+        """Return the seconds of everything here, one after the other."""
+        requests = work.decoding + work.prompt_requests
+        products = self.products_s(work.tokens) if work.tokens else 0.0
+        return products + self.head_s(work.ending) + self.prompts_s(work, near_context) + self._factors.host_s(requests)
