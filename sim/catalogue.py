@@ -14,8 +14,10 @@ from hw.presets.links import LINK_PRESETS
 from hw.presets.organisations import DIMM_ORGANISATIONS, DRIVE_ORGANISATIONS
 from hw.presets.pnm import PNM_PRESETS
 from sim.calibration import factors
+from sim.gpu_server import GPU_SERVERS
 from sim.model_config import load_model, model_names
 from sim.placement import PLACEMENTS
+from sim.serving.service import POLICIES
 from sim.system_config import load_system, system_names
 
 if TYPE_CHECKING:
@@ -96,6 +98,9 @@ def catalogue() -> list[Entry]:
         Entry("system", system.name, system.description, dict(system.values()), system.all_deviations())
         for system in map(load_system, system_names())
     ]
+    systems += [
+        Entry("system", server.name, server.description, dict(server.values())) for server in GPU_SERVERS.values()
+    ]
     models = [
         Entry("model", model.name, f"{model.attention.kind}, {model.parameters / 1e9:.1f} B parameters", _fields(model))
         for model in map(load_model, model_names())
@@ -112,6 +117,10 @@ def catalogue() -> list[Entry]:
     policies = [
         Entry("policy", name, "placement of the KV cache", {"rule": Value(rule, "text", "sim/placement.py")})
         for name, rule in PLACEMENTS.items()
+    ]
+    policies += [
+        Entry("policy", name, "movement of the KV cache while serving", {"rule": Value(rule, "text", "sim/serving")})
+        for name, rule in POLICIES.items()
     ]
     return [*units, *devices, *drams, *drives, *links, *systems, *models, *policies, calibration]
 

@@ -10,7 +10,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
-from sim.commands import area, compare, decode, demo, measure, presets, study, verilog
+from sim.commands import area, compare, decode, demo, measure, presets, serve, study, verilog
 from sim.errors import SimError
 from sim.manifest import version
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-_COMMANDS = (demo, presets, verilog, area, measure, decode, study, compare)
+_COMMANDS = (demo, presets, verilog, area, measure, decode, serve, study, compare)
 
 
 class _Parser(argparse.ArgumentParser):

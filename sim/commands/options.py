@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import re
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from sim.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Subparsers", "add_command", "add_json", "fraction", "natural", "positive"]
+__all__ = ["Subparsers", "add_command", "add_json", "fraction", "natural", "number", "positive"]
 
 Subparsers = argparse._SubParsersAction  # pyright: ignore[reportPrivateUsage]
 """What :meth:`argparse.ArgumentParser.add_subparsers` returns."""
@@ -60,6 +61,21 @@ def natural(option: str) -> Callable[[str], int]:
         if re.fullmatch(r"[+]?[0-9]{1,12}", text, re.ASCII) is None:
             raise ConfigError(f"{option} must be an integer from 0 to 999999999999, not {text!r}")
         return int(text)
+
+    return read
+
+
+def number(option: str) -> Callable[[str], float]:
+    """Return a reader of finite numbers above 0 that names ``option`` when it refuses."""
+
+    def read(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = 0.0
+        if not 0.0 < value < math.inf:
+            raise ConfigError(f"{option} must be a number above 0, not {text!r}")
+        return value
 
     return read
 

@@ -1,0 +1,168 @@
+"""A trace served by a machine: everything that decides it, and what came of it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sim.errors import ConfigError, UnknownNameError
+from sim.serving.arrivals import ClosedArrivals, OpenArrivals
+from sim.serving.engine import run
+from sim.serving.fill import FILL_RULES
+from sim.serving.host import calibrated_factors
+from sim.serving.kv_store import KvStore
+from sim.serving.machine import step_model, tier_room_bytes
+from sim.serving.progress import Progress
+from sim.serving.requests import RequestStates
+
+if TYPE_CHECKING:
+    from sim.gpu_server import GpuServer
+    from sim.models import Model
+    from sim.serving.engine import RunLog
+    from sim.serving.gpu_model import GpuStepModel
+    from sim.serving.parameters import ServerParams
+    from sim.serving.step_model import TierStepModel
+    from sim.system import System
+    from sim.traces import Trace
+
+__all__ = ["POLICIES", "Service", "ServiceRequest", "serve"]
+
+POLICIES = {"static": "blocks stay where the fill rule put them"}
+"""What moves keys and values between tiers, by name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServiceRequest:
+    """What is asked.
+
+    Parameters
+    ----------
+    params : ServerParams
+    policy : str
+        One of :data:`POLICIES`.
+    fill : str
+        One of :data:`sim.serving.fill.FILL_RULES`.
+    rate_scale : float
+        How many times faster requests come than in the trace.
+    sessions : int
+        Sessions that run at a time, each waiting for its answers; 0 for the arrivals of the trace.
+    warmup : float
+        Part of the requests, the first to come, that latencies leave out: from 0 to below 1.
+    power_cap : {"bytes", "flops"}
+        How a memory's power limit is read.
+
+    Raises
+    ------
+    ConfigError
+        If a name is unknown, or both a rate and sessions are asked for.
+    """
+
+    params: ServerParams
+    policy: str = "static"
+    fill: str = "top-down"
+    rate_scale: float = 1.0
+    sessions: int = 0
+    warmup: float = 0.0
+    power_cap: str = "bytes"
+
+    def __post_init__(self) -> None:
+        if self.policy not in POLICIES:
+            raise UnknownNameError("policy", self.policy, POLICIES)
+        if self.fill not in FILL_RULES:
+            raise UnknownNameError("fill rule", self.fill, FILL_RULES)
+        if self.sessions and self.rate_scale != 1.0:
+            raise ConfigError(f"rate-scale must be 1 where sessions decide when requests come, not {self.rate_scale!r}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Service:
+    """What came of it.
+
+    Parameters
+    ----------
+    request : ServiceRequest
+    machine : System or GpuServer
+    model : Model
+    trace : Trace
+    room_bytes : list of int
+        Room of each tier for keys and values.
+    states : RequestStates
+    log : RunLog
+    steps : TierStepModel or GpuStepModel
+        The model of the steps, with what it added up.
+    first_measured : int
+        First request that latencies count.
+    wall_s : float
+        Time that the run took here.
+    """
+
+    request: ServiceRequest
+    machine: System | GpuServer
+    model: Model
+    trace: Trace
+    room_bytes: list[int]
+    states: RequestStates
+    log: RunLog
+    steps: TierStepModel | GpuStepModel
+    first_measured: int
+    wall_s: float
+
+    @property
+    def block_bytes(self) -> int:
+        """Bytes of a block of keys and values."""
+        return self.request.params.block_tokens * self.model.kv_bytes_per_token
+
+
+def serve(machine: System | GpuServer, model: Model, trace: Trace, request: ServiceRequest) -> Service:
+    """Serve a trace, with progress on standard error.
+
+    Raises
+    ------
+    ConfigError
+        If a rate is asked of a trace without arrivals.
+    CapacityError
+        If weights and activations leave no room.
+    UnsupportedError
+        If the machine can't run the model.
+    """
+    if request.rate_scale != 1.0 and not trace.has_arrivals:
+        raise ConfigError(f"{trace.name}: rate-scale must go with a trace that says when requests arrive")
+    began_s = time.perf_counter()
+    params, requests = request.params, trace.requests
+    longest = max((entry.input_tokens for entry in requests), default=0)
+    room = tier_room_bytes(machine, model, params, longest)
+    states = RequestStates(requests)
+    block_bytes = params.block_tokens * model.kv_bytes_per_token
+    store = KvStore(
+        [tier // block_bytes for tier in room],
+        block_tokens=params.block_tokens,
+        requests=len(requests),
+        fill=FILL_RULES[request.fill],
+    )
+    arrivals = (
+        ClosedArrivals(requests, sessions=request.sessions)
+        if request.sessions
+        else OpenArrivals(requests, rate_scale=request.rate_scale)
+    )
+    steps = step_model(machine, model, calibrated_factors(), power_cap=request.power_cap)
+    progress = Progress(states)
+    first = int(np.floor(request.warmup * len(requests)))
+    try:
+        log = run(params, states, store, arrivals, steps, progress=progress, first_measured=first)
+    finally:
+        progress.close()
+    return Service(
+        request=request,
+        machine=machine,
+        model=model,
+        trace=trace,
+        room_bytes=room,
+        states=states,
+        log=log,
+        steps=steps,
+        first_measured=first,
+        wall_s=time.perf_counter() - began_s,
+    )
