@@ -95,9 +95,7 @@ def attention_time(
     gather_s = transfer_s(
         paths,
         {
-            tier.name: 0
-            if tier.shared_with_gpu
-            else loads[tier.name].requests * times[tier.name].states * head_states
+            tier.name: 0 if tier.shared_with_gpu else loads[tier.name].requests * times[tier.name].states * head_states
             for tier in system.tiers
         },
     )

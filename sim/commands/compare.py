@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sim.commands import compare_vllm
 from sim.commands.options import Subparsers, add_command, add_json
 from sim.commands.study import add_measuring_options, measured_rows
 from sim.comparisons.row import comparison_table
@@ -43,6 +44,7 @@ examples:
   nearkv compare gemv
   nearkv compare reduction
   nearkv compare area
+  nearkv compare vllm --data validation
   nearkv compare karat-paper"""
 
 
@@ -74,6 +76,7 @@ def add_parser(commands: Subparsers[argparse.ArgumentParser]) -> None:
     )
     entry.add_argument("--liberty", metavar="FILE", help="cell library, plain or gzipped (default: our own)")
     add_json(entry)
+    compare_vllm.add_parser(names)
 
 
 def run_exp_seed(arguments: argparse.Namespace) -> int:

@@ -9,7 +9,7 @@ from rich.table import Table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["comparison_row", "comparison_table"]
+__all__ = ["calibrated_row", "comparison_row", "comparison_table"]
 
 
 def comparison_row(
@@ -32,16 +32,42 @@ def comparison_row(
     note : str
         Reference, domain and sampling of the numbers.
     """
+    return calibrated_row(name, reference, ours, ours, unit=unit, source=source, within=within, fit=False, note=note)
+
+
+def calibrated_row(
+    name: str,
+    reference: float,
+    ours: float | None,
+    ours_default: float | None,
+    *,
+    unit: str,
+    source: str,
+    within: bool,
+    fit: bool,
+    note: str,
+) -> dict[str, Any]:
+    """Return one row of a comparison that calibrated factors enter.
+
+    Parameters
+    ----------
+    name, reference, ours, unit, source, within, note
+        As in :func:`comparison_row`.
+    ours_default : float
+        Ours with all factors at their defaults.
+    fit : bool
+        Factors were fitted to the reference, so that ours near it shows nothing.
+    """
     return {
         "name": name,
         "reference": reference,
         "ours": ours,
-        "ours_default": ours,
+        "ours_default": ours_default,
         "ratio": None if ours is None else ours / reference,
         "unit": unit,
         "source": source,
         "within": within,
-        "fit": False,
+        "fit": fit,
         "note": note,
     }
 
