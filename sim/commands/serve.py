@@ -80,6 +80,11 @@ def add_parser(commands: Subparsers[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--power-cap", default="bytes", choices=POWER_CAPS, help="how a memory's limit is read (default: %(default)s)"
     )
+    parser.add_argument(
+        "--prefix-reuse",
+        action="store_true",
+        help="read what is still stored of a prompt's beginning: by block names of the trace, or in a session",
+    )
     parser.add_argument("--seed", type=_seed, default=0, metavar="N", help="seed; a static policy draws nothing")
     parser.add_argument("--report", metavar="DIR", help="also write record, rows and figure into a folder")
     add_json(parser)
@@ -119,6 +124,7 @@ def run(arguments: argparse.Namespace) -> int:
         sessions=arguments.sessions or 0,
         warmup=arguments.warmup,
         power_cap=arguments.power_cap,
+        prefix_reuse=arguments.prefix_reuse,
     )
     machine, model = load_machine(arguments.system), load_model(arguments.model)
     trace = read_trace(Path(arguments.trace))
@@ -199,7 +205,9 @@ def _lines(record: dict[str, Any]) -> list[str]:
         f"rows skipped: {skipped}",
         f"{record['tokens_out']:,} tokens in {record['sim_s']:,.1f} s, {record['tokens_per_s']:,.1f} a second",
         f"{record['steps']:,} steps, {record['preemptions']:,} preemptions",
-        f"{record['swapped_tokens']:,} tokens swapped, {record['prompt_tokens_computed']:,} of prompts computed",
+        f"{record['swapped_tokens']:,} tokens swapped",
+        f"{record['prompt_tokens_computed']:,} tokens of prompts computed",
+        f"{record['prompt_tokens_reused']:,} tokens of prompts found stored",
         "saturated: the queue grows to the end" if record["saturated"] else "not saturated",
     ]
     if record["refused_bytes"]:

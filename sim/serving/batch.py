@@ -34,12 +34,15 @@ class Batch:
         Tokens whose keys and values are moved to the host or back before the step.
     preempted : int
         Requests that had to make room for it.
+    reused_tokens : int
+        Tokens that requests which begin find stored.
     """
 
     decoding: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     chunks: list[Chunk] = field(default_factory=list["Chunk"])
     swapped_tokens: int = 0
     preempted: int = 0
+    reused_tokens: int = 0
 
     @property
     def is_empty(self) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 
 from sim.placement import apportion
 from sim.serving.batch import StepWork
+from sim.serving.prefixes import NoPrefixes
 from sim.serving.scheduler import Scheduler
 
 if TYPE_CHECKING:
@@ -59,8 +60,9 @@ class RunLog:
         What each step did.
     occupied : list of tuple of int
         Blocks that were held in each tier at its end.
-    prompt_tokens, swapped_tokens, preemptions : int
-        Tokens of prompts that went through the layers, again if dropped; tokens moved to the host or back.
+    prompt_tokens, reused_tokens, swapped_tokens, preemptions : int
+        Tokens of prompts that went through the layers, again if dropped; tokens that were found stored; tokens moved
+        to the host or back.
     """
 
     steps: int = 0
@@ -74,6 +76,7 @@ class RunLog:
     works: list[StepWork] = field(default_factory=list[StepWork])
     occupied: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
     prompt_tokens: int = 0
+    reused_tokens: int = 0
     swapped_tokens: int = 0
     preemptions: int = 0
 
@@ -85,6 +88,7 @@ def run(
     arrivals: Arrivals,
     model: StepModel,
     *,
+    prefixes: NoPrefixes | None = None,
     progress: Callable[[RunLog, float, RequestStates], None] | None = None,
     max_s: float = float("inf"),
     first_measured: int = 0,
@@ -102,6 +106,8 @@ def run(
         Gives the numbers of requests in ``states``.
     model : StepModel
         Time of a step.
+    prefixes : NoPrefixes, optional
+        What of a prompt needs no computing; nothing by default.
     progress : callable, optional
         Called after every step with the log, the time and the states.
     max_s : float
@@ -109,7 +115,7 @@ def run(
     first_measured : int
         Gaps of requests before this one are not noted: the server was still filling.
     """
-    scheduler = Scheduler(params, states, store)
+    scheduler = Scheduler(params, states, store, prefixes or NoPrefixes())
     log = RunLog()
     now_s = 0.0
     while now_s < max_s:
@@ -142,6 +148,7 @@ def run(
         log.busy_s += now_s - began_s
         log.end_s = now_s
         log.prompt_tokens += work.prompt_tokens
+        log.reused_tokens += batch.reused_tokens
         log.swapped_tokens += batch.swapped_tokens
         log.queue_s.append(now_s)
         log.queue.append(len(scheduler.waiting))

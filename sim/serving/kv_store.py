@@ -70,6 +70,11 @@ class KvStore:
         return int(self.room.sum())
 
     @property
+    def unread_blocks(self) -> int:
+        """Blocks that nobody holds and of which nothing is remembered."""
+        return int(self.free.sum()) - sum(self._remembered.values())
+
+    @property
     def only_nearest(self) -> bool:
         """Nothing is held but in the nearest tier."""
         return int(self.free[1:].sum()) == self._far_room

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from sim.serving.kv_store import KvStore
     from sim.serving.parameters import ServerParams
+    from sim.serving.prefixes import NoPrefixes
     from sim.serving.requests import RequestStates
 
 __all__ = ["Scheduler"]
@@ -39,6 +40,8 @@ class Scheduler:
         Read; only ``preemptions`` and what a preemption undoes are written.
     store : KvStore
         Blocks are taken here for what a step stores.
+    prefixes : NoPrefixes
+        What of a prompt needs no computing.
 
     Attributes
     ----------
@@ -50,13 +53,14 @@ class Scheduler:
         Running requests whose prompts are not stored yet.
     """
 
-    def __init__(self, params: ServerParams, states: RequestStates, store: KvStore) -> None:
+    def __init__(self, params: ServerParams, states: RequestStates, store: KvStore, prefixes: NoPrefixes) -> None:
         self.params = params
         self.waiting: deque[int] = deque()
         self.decoding: npt.NDArray[np.int64] = np.empty(0, np.int64)
         self.prefilling: deque[int] = deque()
         self._states = states
         self._store = store
+        self._prefixes = prefixes
         self._swapped: dict[int, int] = {}
 
     @property
@@ -70,6 +74,12 @@ class Scheduler:
 
     def next_batch(self) -> Batch:
         """Return what runs next; empty only if nothing can."""
+        batch = self._chosen()
+        self._prefixes.overwritten(self._store.unread_blocks * self.params.block_tokens)
+        return batch
+
+    def _chosen(self) -> Batch:
+        """Return what runs next."""
         batch = Batch()
         if self.params.scheduler == "prefill-first":
             self._admit_whole(batch)
@@ -97,6 +107,8 @@ class Scheduler:
         given = np.concatenate([batch.decoding, np.array(ready, np.int64)]) if ready else batch.decoding
         states.given[given] += 1
         if ready:
+            for request in ready:
+                self._prefixes.stored(request)
             begun = set(ready)
             self.prefilling = deque(request for request in self.prefilling if request not in begun)
             self.decoding = np.concatenate([self.decoding, np.array(ready, np.int64)])
@@ -104,6 +116,8 @@ class Scheduler:
         if len(done):
             self.decoding = self.decoding[~np.isin(self.decoding, done)]
             self._store.release(done)
+            for request in done.tolist():
+                self._prefixes.left(request)
         return given, done
 
     def _decode(self, batch: Batch, budget: int) -> None:
@@ -125,6 +139,7 @@ class Scheduler:
         else:
             request = int(self.decoding[-1])
             self.decoding = self.decoding[:-1]
+            self._prefixes.left(request)
         states = self._states
         states.preemptions[request] += 1
         batch.preempted += 1
@@ -190,9 +205,11 @@ class Scheduler:
         if not self._may_begin(request):
             return 0
         # The last token always runs: its result is what is waited for.
-        states.stored[request] = min(store.readable(request), int(states.wanted[request]) - 1)
+        known = max(store.readable(request), self._prefixes.readable(request))
+        states.stored[request] = min(known, int(states.wanted[request]) - 1)
         taken = self._part(batch, request, budget)
         if taken:
+            batch.reused_tokens += int(states.stored[request])
             store.forget(request)
             self.prefilling.append(self.waiting.popleft())
         else:
@@ -228,4 +245,5 @@ class Scheduler:
             self.prefilling.append(request)
         else:
             self.decoding = np.concatenate([self.decoding, np.array([request])])
+            self._prefixes.stored(request)
         return True

@@ -15,6 +15,7 @@ from sim.serving.fill import FILL_RULES
 from sim.serving.host import calibrated_factors
 from sim.serving.kv_store import KvStore
 from sim.serving.machine import step_model, tier_room_bytes
+from sim.serving.prefixes import NoPrefixes, Prefixes
 from sim.serving.progress import Progress
 from sim.serving.requests import RequestStates
 
@@ -53,6 +54,8 @@ class ServiceRequest:
         Part of the requests, the first to come, that latencies leave out: from 0 to below 1.
     power_cap : {"bytes", "flops"}
         How a memory's power limit is read.
+    prefix_reuse : bool
+        Prompts are computed from where their beginning is no longer stored.
 
     Raises
     ------
@@ -67,6 +70,7 @@ class ServiceRequest:
     sessions: int = 0
     warmup: float = 0.0
     power_cap: str = "bytes"
+    prefix_reuse: bool = False
 
     def __post_init__(self) -> None:
         if self.policy not in POLICIES:
@@ -148,10 +152,15 @@ def serve(machine: System | GpuServer, model: Model, trace: Trace, request: Serv
         else OpenArrivals(requests, rate_scale=request.rate_scale)
     )
     steps = step_model(machine, model, calibrated_factors(), power_cap=request.power_cap)
+    prefixes = (
+        Prefixes(requests, trace_block_tokens=trace.block_tokens, block_tokens=params.block_tokens)
+        if request.prefix_reuse
+        else NoPrefixes()
+    )
     progress = Progress(states)
     first = int(np.floor(request.warmup * len(requests)))
     try:
-        log = run(params, states, store, arrivals, steps, progress=progress, first_measured=first)
+        log = run(params, states, store, arrivals, steps, prefixes=prefixes, progress=progress, first_measured=first)
     finally:
         progress.close()
     return Service(

@@ -166,6 +166,23 @@ def test_a_faster_rate_saturates_and_sessions_never_do(tmp_path: Path, capsys: p
     assert not served(capsys, *CARD, "--trace", trace, "--sessions", "4")["saturated"]
 
 
+def test_prefixes_are_reused_where_that_is_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "named.jsonl"
+    rows = [
+        {"timestamp": 20_000 * number, "input_length": 1100, "output_length": 4, "hash_ids": [0, 1, 2 + number]}
+        for number in range(3)
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    plain = served(capsys, *CARD, "--trace", str(path))
+    assert (plain["prompt_tokens_computed"], plain["prompt_tokens_reused"]) == (3300, 0)
+    reused = served(capsys, *CARD, "--trace", str(path), "--prefix-reuse")
+    # Two whole blocks of 512 tokens, twice.
+    assert (reused["prompt_tokens_computed"], reused["prompt_tokens_reused"]) == (3300 - 2048, 2048)
+    assert reused["ttft_ms"]["p50"] < plain["ttft_ms"]["p50"]
+    (card,) = reused["tiers"]
+    assert card["fetched_bytes"] == 2048 * 131_072
+
+
 def test_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["serve", *CARD, "--trace", mixed(tmp_path), "--slo-ms", "1000"]) == 0
     out = capsys.readouterr().out
