@@ -34,7 +34,7 @@ _UNITS, _MERGERS = 64, 16
 _SOFTEX_GE = 98_100.0
 _SOFTEX = "belanoa/softex 77f219db, softex_datapath of 8 lanes in IHP sg13g2, synthesised here"
 
-_FLIP_FLOPS = "arrays are flip-flops with multiplexers here, of fp32 sums; memory cells would take a fraction"
+_FLIP_FLOPS = "arrays are flip-flops and multiplexers here, no memory cells, and hold fp32 sums"
 _WHY_SPLIT = {
     "datapath": "what buffer and control leave of the area, see there",
     "buffer": _FLIP_FLOPS,
@@ -118,8 +118,8 @@ def area_rows(areas: Areas) -> list[dict[str, Any]]:
             unit="GE",
             source=_SOFTEX,
             within=_near(both / _SOFTEX_GE),
-            note=f"theirs takes 8 bf16 scores a cycle, ours one fp32 score and {areas.library} cells; "
-            f"softmax {areas.softmax.area_ge:,.0f}, finish {areas.finish.area_ge:,.0f} GE",
+            note=f"theirs takes 8 bf16 scores a cycle; of ours the softmax, one fp32 score a cycle, has "
+            f"{areas.softmax.area_ge:,.0f} GE, the finish unit with its 16 fp32 lanes {areas.finish.area_ge:,.0f}",
         )
     )
     return rows

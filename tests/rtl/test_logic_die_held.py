@@ -91,7 +91,8 @@ def test_reset_at_any_cycle_leaves_a_die_that_works() -> None:
         return StreamRecord(np.concatenate(shifted), [item for count in before for item in record.payloads[:count]])
 
     head, body = expected(whole.head), expected(whole.body)
-    assert len(whole.head.payloads) * 10 < len(head.payloads) < len(whole.head.payloads) * len(starts)
+    # Resets fell before, between and behind the heads.
+    assert len(offsets) // 4 < len(head.payloads) - len(whole.head.payloads) < len(offsets) * len(whole.head.payloads)
     run = run_held(
         DIE,
         [again(record) for record in heads],
