@@ -48,6 +48,7 @@ def reduction_variant(
     share = Fraction(banks * bankgroups, old.banks * old.bankgroups)
     organisation = replace(old, banks=banks, bankgroups=bankgroups, rows=int(old.rows / share))
     slices = banks if channel.mapping is Mapping.SPLIT else 1
+    units = 1 if channel.mapping is Mapping.GROUP else banks
     head_dim = max(channel.head_dim, 2 * channel.processing.lanes * slices)
     period = None if channel.column_period is None else channel.column_period * share
     changes = [f"{banks} banks a group"] * (banks != old.banks)
@@ -59,7 +60,7 @@ def reduction_variant(
         channel=channel.replace(
             organisation=organisation,
             processing=channel.processing.replace(head_dim=head_dim // slices, slices=slices),
-            reduction=channel.reduction.replace(head_dim=head_dim, num_sources=banks),
+            reduction=channel.reduction.replace(head_dim=head_dim, num_sources=units),
             column_period=period if capped else None,
         ),
         cap_bytes_per_s=base.cap_bytes_per_s if capped else None,

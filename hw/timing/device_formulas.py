@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hw.memory.kv_rows import kv_rows
 from hw.timing import channel_runs, logic_die
-from hw.timing.channel import row_cycles
+from hw.timing.channel import streamed_row_cycles
 from hw.timing.formulas import Formula
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ __all__ = ["channel_interval", "channel_latency", "logic_die_interval", "logic_d
 _EXAMPLE_ROWS = 64
 
 _ROWS = {"rows": "rows of keys of an operation, as many of values; at least 2, all full"}
-_ROW = {"row": "cycles from the activation of a row to that of the next, hw.timing.channel.row_cycles"}
+_ROW = {"row": "cycles that a row adds to a run of many, hw.timing.channel.streamed_row_cycles"}
 _CAP = {
     "row_columns": "columns of a row",
     "period_numerator": "cycles that the power cap grants for period_denominator columns",
@@ -32,7 +32,7 @@ _CAP = {
 def _values(params: ChannelParams) -> dict[str, int]:
     row = kv_rows(params, params.head_dim, 0)
     columns = row.tile_tokens * row.beats
-    values = {"rows": _EXAMPLE_ROWS, "row": row_cycles(params, columns), "row_columns": columns}
+    values = {"rows": _EXAMPLE_ROWS, "row": streamed_row_cycles(params, columns), "row_columns": columns}
     if params.column_period is not None:
         values["period_numerator"] = params.column_period.numerator
         values["period_denominator"] = params.column_period.denominator

@@ -109,7 +109,8 @@ def test_the_manifest_tells_what_the_file_holds(tmp_path: Path) -> None:
     assert said["kind"] == "unit"
     assert said["sha256"] == hashlib.sha256(verilog.read_bytes()).hexdigest()
     assert said["file"] == verilog.name
-    assert {"name": "kv__payload", "direction": "input", "bits": 256} in said["ports"]
+    # 16 elements of 16 bits, and whether their token is passed over.
+    assert {"name": "kv__payload", "direction": "input", "bits": 16 * 16 + 1} in said["ports"]
     assert {"name": "body__payload", "direction": "output", "bits": 16 * 32 + 1} in said["ports"]
     assert {port["name"] for port in said["ports"]} >= {"clk", "rst", "command__valid", "query__ready", "head__valid"}
     assert f"files: [{verilog.name}]" in core.read_text()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import pytest
 
@@ -67,7 +68,11 @@ def test_worked_numbers() -> None:
     [
         ({}, 3, r"^fan_ins must be \(2, 8\) and beats at least 4, not \(2, 8\) and 3$"),
         ({"fan_ins": (4, 4)}, 4, r"^fan_ins must be \(2, 8\) and beats at least 4, not \(4, 4\) and 4$"),
-        ({"channel": PAM.replace(logic_ratio=1)}, 4, "^n_ccds, n_ccdl and logic_ratio must be 2, 4 and 1/2, not 2, 4"),
+        (
+            {"channel": PAM.replace(logic_ratio=Fraction(1))},
+            4,
+            "^n_ccds, n_ccdl and logic_ratio must be 2, 4 and 1/2",
+        ),
     ],
 )
 def test_a_latency_that_nobody_measured_is_refused(changes: dict[str, object], beats: int, message: str) -> None:
