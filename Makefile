@@ -39,7 +39,8 @@ test: install ## the whole suite: NumPy, Amaranth's simulator, cocotb under Veri
 
 bench: install ## long runs of the RTL beside the golden model -> build/bench.json
 	@mkdir -p build
-	$(BIN)/python -m hw.benches > build/bench.json
+	$(BIN)/python -m hw.benches > build/bench.json.part
+	@mv build/bench.json.part build/bench.json
 	@cat build/bench.json
 
 waves: install ## waveforms of the RTL that a test runs -> build/waves/: make waves TEST=node-id-or-k-expression
