@@ -29,8 +29,8 @@ _SYSTEM = "pam"
 _QUERY = 108  # holds, in layer 0, the sample's largest score: 79
 
 _DETAILS = """\
-Generates the Verilog of every unit, builds it with Verilator, runs it on real tensors beside the golden model,
-compares cycles with their formulas, and prints decode latencies of PAM. Nothing is fetched.
+Generates the Verilog of the units of HBM-PIM, builds and runs it under Verilator on real tensors beside the golden
+model, compares cycles with their formulas, and prints decode latencies of PAM. Nothing is fetched.
 
 examples:
   nearkv demo
@@ -56,9 +56,9 @@ def run(arguments: argparse.Namespace) -> int:
     say = _Progress()
     sizes = UNIT_PRESETS[_PRESET]
 
-    say.step(f"Verilog of every unit at the sizes of {_PRESET}")
+    say.step(f"Verilog of every unit of {_PRESET}")
     units: dict[str, verilog.VerilogUnit] = {}
-    for name in verilog.UNITS:
+    for name in sizes.units:
         say.detail(f"generating {name}")
         units[name] = verilog.generate(name, _PRESET)
     verilog.write(units.values(), directory / "verilog")
