@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from sim.serving.service import Service
 
-__all__ = ["serve_figure", "time_bins"]
+__all__ = ["most_held", "serve_figure", "time_bins"]
 
 _BINS = 200
 _TIER_COLOURS = ("#f2c14e", "#e0862e", "#8a5a2b", "#55a868", "#64b5cd")
@@ -109,14 +110,32 @@ def time_bins(
     return np.diff(totals[np.searchsorted(ends_s, edges_s, side="right")])
 
 
+def most_held(
+    ends_s: npt.NDArray[np.float64], held: npt.NDArray[np.float64], edges_s: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Return the most that each memory holds at any time of each bin, shape (bins, tiers).
+
+    Parameters
+    ----------
+    ends_s : ndarray, shape (steps,)
+        Ends of steps, rising.
+    held : ndarray, shape (steps, tiers)
+        What the memories hold from the end of a step to that of the next; nothing before the first.
+    edges_s : ndarray, shape (bins + 1,)
+    """
+    begun = np.searchsorted(ends_s, edges_s, side="right")
+    since = np.concatenate([np.zeros((1, held.shape[1])), held])
+    return np.array([since[first : end + 1].max(axis=0) for first, end in itertools.pairwise(begun)])
+
+
 def _draw_occupancy(axes: Axes, service: Service) -> None:
-    """Draw the blocks that each memory holds, one upon the other, at the end of each of 200 spans."""
+    """Draw the most that each memory holds in each of 200 spans, one upon the other."""
     log = service.log
-    ends_s = np.array(log.queue_s)
-    moments_s = np.linspace(0.0, log.end_s, _BINS + 1)[1:]
-    at = np.searchsorted(ends_s, moments_s, side="right") - 1
-    held = np.array(log.occupied, np.float64)[at.clip(min=0)] * (at >= 0)[:, None] * service.block_bytes / 2**30
+    edges_s = np.linspace(0.0, log.end_s, _BINS + 1)
+    moments_s = edges_s[1:]
     names = tier_names(service.machine)
+    blocks = np.array(log.occupied, np.float64).reshape(-1, len(names))
+    held = most_held(np.array(log.queue_s), blocks, edges_s) * service.block_bytes / 2**30
     used = [index for index in range(len(names)) if held[:, index].any()]
     axes.stackplot(
         moments_s,
@@ -128,7 +147,7 @@ def _draw_occupancy(axes: Axes, service: Service) -> None:
     axes.set_ylim(bottom=0.0)
     axes.set_xlabel("simulated s")
     axes.set_ylabel("GiB of keys and values")
-    axes.set_title("occupancy", fontsize=11)
+    axes.set_title("occupancy, the most in each span", fontsize=11)
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
     if used:
         axes.legend(**_BELOW)

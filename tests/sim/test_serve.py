@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.cli import main
+from sim.plots_serve import most_held, time_bins
 from sim.serving.engine import RunLog
 from sim.serving.fill import FILL_RULES
 from sim.serving.saturation import is_saturated, mean_queue
@@ -270,3 +271,12 @@ def test_saturation_by_hand(queue: list[int], expected: bool) -> None:
     assert is_saturated(log, np.linspace(0.0, 7.0, 100)) is expected
     assert not is_saturated(log, np.zeros(100))
     assert not is_saturated(RunLog(), np.zeros(0))
+
+
+def test_a_figure_shows_the_most_that_was_held_and_all_that_moved() -> None:
+    ends_s, edges_s = np.array([0.5, 1.0, 1.5, 3.5]), np.array([0.0, 1.0, 2.0, 3.0, 4.0])
+    held = np.array([[3.0, 0.0], [1.0, 2.0], [5.0, 0.0], [0.0, 0.0]])
+    # In the third bin no step ends: what the last one left is held.
+    assert most_held(ends_s, held, edges_s).tolist() == [[3, 2], [5, 2], [5, 0], [5, 0]]
+    assert time_bins(ends_s, held[:, 0], edges_s).tolist() == [4, 5, 0, 0]
+    assert most_held(np.empty(0), np.empty((0, 2)), edges_s).tolist() == [[0, 0]] * 4
