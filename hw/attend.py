@@ -7,7 +7,7 @@ after another on recorded streams, so that every cycle count is that of the unit
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -99,7 +99,7 @@ def attend(
     states: dict[str, list[int]] = {}
     for source, split in enumerate(splits):
         indices = np.asarray(split, dtype=np.intp)
-        sizes = asdict(OperationSizes.of(processing, len(indices)))
+        sizes = OperationSizes.of(processing, len(indices)).command_fields
         commands = [pack(layout, op_id=op_id, scale=int(FP32.to_codes(scale)), **sizes) for op_id in op_ids]
         kv = [
             kv_vectors(

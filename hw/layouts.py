@@ -35,7 +35,8 @@ def body_layout(params: StateParams) -> data.StructLayout:
 def command_layout(params: ProcessingParams) -> data.StructLayout:
     """Command of one operation of a processing unit.
 
-    ``scale`` is the fp32 code of 1/sqrt(head_dim); the other numbers are those of
+    ``scale`` is the fp32 code of 1/sqrt(head_dim), ``last_query`` the number of the operation's last query, counted
+    from 0: 0 in a unit of one, which does not look. The other numbers are those of
     :class:`hw.timing.operation.OperationSizes`, which refuses the ones that a unit can't work with.
     """
     return data.StructLayout(
@@ -45,6 +46,7 @@ def command_layout(params: ProcessingParams) -> data.StructLayout:
             "walk_tokens": params.token_bits,
             "beats": range(params.beats + 1),
             "tile_tokens": range(params.tile_tokens + 1),
+            "last_query": params.query_range,
             "scale": params.state_format.bits,
         }
     )

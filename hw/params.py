@@ -157,6 +157,12 @@ class ProcessingParams(StateParams):
         Width of the token counts of an operation.
     slices : int
         Units that share the elements of a token and add their q.k up; a power of two from 1 to 16.
+    queries : int
+        Most queries G of an operation, which use every beat of k and v in turn: the query heads that share a KV head;
+        a power of two from 1 to 16. A command says how many an operation has.
+    query_beats : int or None
+        Most beats of q that the unit holds, all queries of an operation together, and of o; None is ``queries`` of
+        ``head_dim`` elements. Fewer let many queries have a small head dimension, and few a large one.
     exp : ExpSpec
         The exponential unit, one operand a cycle; of any family, latency and domain. Its format is that of the weights.
     kv_format : FloatFormat
@@ -166,6 +172,8 @@ class ProcessingParams(StateParams):
     tile_tokens: int = 16
     token_bits: int = 24
     slices: int = 1
+    queries: int = 1
+    query_beats: int | None = None
     exp: ExpSpec = field(default=POLY6)
     kv_format: FloatFormat = FP16
 
@@ -173,9 +181,12 @@ class ProcessingParams(StateParams):
         super().__post_init__()
         require_int("tile_tokens", self.tile_tokens, 1, 4096)
         require_int("token_bits", self.token_bits, 1, 32)
-        require_int("slices", self.slices, 1, 16)
-        if self.slices & (self.slices - 1):
-            raise ValueError(f"slices must be a power of two, not {self.slices!r}")
+        for name, number in (("slices", self.slices), ("queries", self.queries)):
+            require_int(name, number, 1, 16)
+            if number & (number - 1):
+                raise ValueError(f"{name} must be a power of two, not {number!r}")
+        if self.query_beats is not None:
+            require_int("query_beats", self.query_beats, self.beats, self.queries * self.beats)
         _require_exp(self.exp)
         require_unit_formats(self.exp, self.kv_format)
         if self.exp.interval_cycles != 1:
@@ -197,9 +208,34 @@ class ProcessingParams(StateParams):
         return self.kv_format if self.weight_format == self.kv_format else self.state_format
 
     @property
+    def query_bits(self) -> int:
+        """Bits of a query's number: none where there is one."""
+        return (self.queries - 1).bit_length()
+
+    @property
+    def query_range(self) -> range:
+        """Numbers of queries, as the shape of signals: of one bit at least, for Verilog has no vectors of none."""
+        return range(max(self.queries, 2))
+
+    @property
+    def held_beats(self) -> int:
+        """Beats of q, and of o, that the unit has words for."""
+        return self.queries * self.beats if self.query_beats is None else self.query_beats
+
+    @property
+    def vector_buffer_bytes(self) -> int:
+        """Bytes of q and of o, of all queries of an operation."""
+        return self.held_beats * self.lanes * (self.kv_format.bytes + self.state_format.bytes)
+
+    @property
     def score_buffer_bytes(self) -> int:
-        """Bytes of the score buffer: two tiles of fp32 scores, each overwritten in place by its weights."""
-        return 2 * self.tile_tokens * self.state_format.bytes
+        """Bytes of the score buffer: two tiles of fp32 scores a query, each overwritten in place by its weights."""
+        return 2 * self.tile_tokens * self.queries * self.state_format.bytes
+
+    @property
+    def buffer_bytes(self) -> int:
+        """Bytes of q, o and scores."""
+        return self.vector_buffer_bytes + self.score_buffer_bytes
 
 
 def _require_slices(slices: int) -> None:

@@ -31,7 +31,7 @@ __all__ = ["UNITS", "VerilogPort", "VerilogUnit", "convert", "convert_once", "ge
 
 UNITS = {
     "exp": ("hw.units.exp", "ExpUnit", "exponential of one 16-bit operand a cycle"),
-    "processing": ("hw.units.processing", "ProcessingUnit", "attention of one query head over the tokens of one bank"),
+    "processing": ("hw.units.processing", "ProcessingUnit", "attention of query heads over the tokens of one bank"),
     "reduction": ("hw.units.reduction", "ReductionUnit", "merge of partial states from several sources"),
     "finish": ("hw.units.finish", "FinishUnit", "division by the running sum at the root of the merge"),
     "score_adder": ("hw.units.score_adder", "ScoreAdder", "sum of the partial scores of units that share a token"),

@@ -119,6 +119,7 @@ class UnitPreset:
                     continue  # a unit of its own
                 unit_of_value = _unit_of(item.name, value)
                 shown = value.name if isinstance(value, ExpSpec | FloatFormat) else value
+                shown = "none" if shown is None else shown
                 if isinstance(shown, tuple):
                     shown = " ".join(str(entry) for entry in shown)
                 source = _EXP_SOURCE if unit == "exp" else self.sources.get(item.name, self.sources["other"])
@@ -146,6 +147,8 @@ def _preset(
     kv_format: FloatFormat = FP16,
     exp: ExpSpec = POLY6,
     slices: int | None = None,
+    queries: int = 1,
+    query_beats: int | None = None,
     top_k: TopKParams | None = None,
     gather: GatherParams | None = None,
     sources: dict[str, str],
@@ -169,6 +172,8 @@ def _preset(
             lanes=lanes,
             op_id_bits=op_id_bits,
             tile_tokens=tile_tokens,
+            queries=queries,
+            query_beats=query_beats,
             exp=exp,
             kv_format=kv_format,
         ),
@@ -212,6 +217,13 @@ _BUFFER = Deviation(
     reason="sums are kept in fp32 on every wire and in every buffer; 128 B cannot hold q and o of one head either way",
 )
 
+_WIDE_BUFFER = Deviation(
+    field="processing.local_buffer",
+    printed="512 B",
+    used="q in fp16 and o in fp32: 6 B for each of head_dim elements, of 1024 with 8 queries, and the score buffer",
+    reason="a column is read once for all query heads that share it, and a head dimension of 256 has to fit",
+)
+
 _RU_LANES = Deviation(
     field="reduction.lanes",
     printed="16 lanes",
@@ -250,6 +262,26 @@ UNIT_PRESETS = {
             exp=COMPACT_BF16_ACCURATE_NONPOSITIVE.replace(evaluation="pipelined"),
             sources=_PAM_SOURCES | {"kv_format": _BF16_SOURCE, "output_format": _BF16_SOURCE},
             deviations=(_BUFFER,),
+        ),
+        _preset(
+            "pam-wide",
+            "HBM-PIM of PAM with units for 8 query heads of 128 elements, or 4 of 256, that share a KV head",
+            head_dim=256,
+            lanes=16,
+            tile_tokens=8,
+            queries=8,
+            query_beats=64,
+            sources=_PAM_SOURCES | {"head_dim": f"{_OURS}: that of the device pam-wide"},
+            deviations=(_WIDE_BUFFER,),
+        ),
+        _preset(
+            "pam-wide-single",
+            "the same with units for one query head, which read what heads share once for each",
+            head_dim=256,
+            lanes=16,
+            tile_tokens=8,
+            sources=_PAM_SOURCES | {"head_dim": f"{_OURS}: that of the device pam-wide"},
+            deviations=(_WIDE_BUFFER,),
         ),
         _preset(
             "pam-ddr",

@@ -150,25 +150,32 @@ def _processing_values(params: ProcessingParams) -> tuple[dict[str, str], dict[s
         "num_tokens": "tokens of the operation, at least 1, none of them dropped",
         "head_dim": "elements of q, k and v, at least two beats",
         "lanes": "elements a beat",
+        "queries": "queries that share the tokens",
         "exposed": "cycles in which values wait for exponentials, hw.timing.processing.exposed_cycles",
     }
     values = {
         "num_tokens": _EXAMPLE_TOKENS,
         "head_dim": params.head_dim,
         "lanes": params.lanes,
-        "exposed": processing.exposed_cycles(params, OperationSizes.of(params, _EXAMPLE_TOKENS)),
+        "queries": _example(params).queries,
+        "exposed": processing.exposed_cycles(params, _example(params)),
     }
     return variables, values
+
+
+def _example(params: ProcessingParams) -> OperationSizes:
+    """Return an operation of the largest head dimension, and of as many queries as the unit holds of it."""
+    return OperationSizes.of(params, _EXAMPLE_TOKENS, queries=params.held_beats // params.beats)
 
 
 @latency_formula.register
 def _(params: ProcessingParams) -> Formula:
     variables, values = _processing_values(params)
     return Formula(
-        formula="2 * num_tokens * ceil(head_dim / lanes) + exposed + tree_levels + 3",
+        formula="2 * num_tokens * ceil(head_dim / lanes) * queries + exposed + tree_levels + 3",
         variables={**variables, "tree_levels": "levels of the adder tree, log2(lanes)"},
         values={**values, "tree_levels": params.lanes.bit_length() - 1},
-        cycles=processing.cycles(params, OperationSizes.of(params, _EXAMPLE_TOKENS)).total - (params.beats - 1),
+        cycles=processing.cycles(params, _example(params)).total - (_example(params).query_beats - 1),
     )
 
 
@@ -176,10 +183,10 @@ def _(params: ProcessingParams) -> Formula:
 def _(params: ProcessingParams) -> Formula:
     variables, values = _processing_values(params)
     return Formula(
-        formula="2 * num_tokens * ceil(head_dim / lanes) + exposed",
+        formula="2 * num_tokens * ceil(head_dim / lanes) * queries + exposed",
         variables=variables,
         values=values,
-        cycles=processing.cycles(params, OperationSizes.of(params, _EXAMPLE_TOKENS)).interval,
+        cycles=processing.cycles(params, _example(params)).interval,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from golden.checks import require_int
@@ -15,7 +15,7 @@ __all__ = ["OperationSizes"]
 
 @dataclass(frozen=True, kw_only=True)
 class OperationSizes:
-    """Sizes of one operation, named as in :func:`hw.layouts.command_layout`; made by :meth:`of` with a unit's largest.
+    """Sizes of one operation, named as in :func:`hw.layouts.command_layout`; made by :meth:`of` for a unit.
 
     Parameters
     ----------
@@ -28,6 +28,8 @@ class OperationSizes:
         Beats of a token's key or value, 1 or more.
     tile_tokens : int
         Tokens of a tile, 1 or more.
+    queries : int
+        Queries that use every beat of a key or value in turn, 1 or more.
 
     Raises
     ------
@@ -39,12 +41,14 @@ class OperationSizes:
     walk_tokens: int
     beats: int
     tile_tokens: int
+    queries: int = 1
 
     def __post_init__(self) -> None:
         require_int("num_tokens", self.num_tokens, 0)
         require_int("walk_tokens", self.walk_tokens, self.num_tokens)
         require_int("beats", self.beats, 1)
         require_int("tile_tokens", self.tile_tokens, 1)
+        require_int("queries", self.queries, 1)
 
     @classmethod
     def of(
@@ -55,6 +59,7 @@ class OperationSizes:
         walk_tokens: int | None = None,
         beats: int | None = None,
         tile_tokens: int | None = None,
+        queries: int = 1,
     ) -> OperationSizes:
         """Return the sizes of an operation that a unit of these parameters can run.
 
@@ -66,6 +71,8 @@ class OperationSizes:
             As for the class.
         walk_tokens, beats, tile_tokens : int, optional
             As for the class; None is ``num_tokens``, and the largest that the unit has.
+        queries : int
+            As for the class.
 
         Raises
         ------
@@ -77,6 +84,7 @@ class OperationSizes:
             walk_tokens=num_tokens if walk_tokens is None else walk_tokens,
             beats=params.beats if beats is None else beats,
             tile_tokens=params.tile_tokens if tile_tokens is None else tile_tokens,
+            queries=queries,
         )
         sizes.require_within(params)
         return sizes
@@ -94,6 +102,23 @@ class OperationSizes:
         require_int("walk_tokens", self.walk_tokens, 0, most_tokens)
         require_int("beats", self.beats, 1, params.beats)
         require_int("tile_tokens", self.tile_tokens, 1, params.tile_tokens)
+        require_int("queries", self.queries, 1, params.queries)
+        if self.query_beats > params.held_beats:
+            raise ValueError(
+                f"queries must be at most {params.held_beats // self.beats} of {self.beats} beats, not {self.queries!r}"
+            )
+
+    @property
+    def command_fields(self) -> dict[str, int]:
+        """These sizes as the fields of a command."""
+        fields = asdict(self)
+        fields["last_query"] = fields.pop("queries") - 1
+        return fields
+
+    @property
+    def query_beats(self) -> int:
+        """Beats of all queries, and of all bodies."""
+        return self.queries * self.beats
 
     @property
     def live_tiles(self) -> int:

@@ -29,7 +29,7 @@ def _levels(params: ProcessingParams) -> int:
 
 
 def score_cycles(params: ProcessingParams) -> int:
-    """Cycles from the last K beat of a tile to the issue of its first exponential.
+    """Cycles from the last use of the last K beat of a tile to the issue of its first exponential.
 
     One for each of: input register, multiply, every level of the tree over the lanes, accumulate, every
     level of the tree over the slices, scale, maximum.
@@ -46,12 +46,12 @@ def weight_cycles(params: ProcessingParams) -> int:
 
 
 def drain_cycles(params: ProcessingParams, sizes: OperationSizes) -> int:
-    """Cycles from the last V beat of an operation that is not dropped to its last body beat.
+    """Cycles from the last use of an operation's last V beat that is not dropped to its last body beat.
 
     Input register, multiply, all levels and the last adder, then one beat of o a cycle through the
-    output register.
+    output register, query by query.
     """
-    return _levels(params) + 3 + sizes.beats
+    return _levels(params) + 3 + sizes.query_beats
 
 
 def exposed_cycles(params: ProcessingParams, sizes: OperationSizes) -> int:
@@ -64,15 +64,15 @@ def exposed_cycles(params: ProcessingParams, sizes: OperationSizes) -> int:
 
     Notes
     -----
-    Let D = ``score_cycles + weight_cycles`` (last K beat of a tile -> first V beat, one more behind an
-    alpha), K(j) and V(j) the cycles in which the beats of tile j are taken, H(j) those of them, at the end
-    of K(j), that are dropped; without a tile j they are 0. The first tile waits
-    ``max(0, D - 1 - H(0) - K(1))`` for its weights, and a tile j behind it
-    ``max(0, D - H(j) - V(j-1) - K(j+1) - wait(j-1))``: with D > V + K, that is with tiles too small to hide
-    an exponential at all, the waits of the middle tiles alternate between 0 and D - V - K. Tiles without a
-    token that counts wait for nothing.
+    Let g be the queries, D = ``score_cycles + weight_cycles + g - 1`` (last use of the last K beat of a tile -> first V
+    beat, for which a token's weights of all queries have to be there; behind the g alphas g more), K(j) and V(j) the
+    cycles in which the beats of tile j are used, g a beat, H(j) those of them, at the end of K(j), that are dropped;
+    without a tile j they are 0. The first tile waits ``max(0, D - 1 - H(0) - K(1))`` for its weights, and a tile j
+    behind it ``max(0, D + g - 1 - H(j) - V(j-1) - K(j+1) - wait(j-1))``: with D + g - 1 > V + K, that is with tiles too
+    small to hide an exponential at all, the waits of the middle tiles alternate between 0 and D + g - 1 - V - K. Tiles
+    without a token that counts wait for nothing.
 
-    A token of one beat comes every second cycle: ``V(j) = 2 * tokens - 1``, of which ``tokens - 1`` are
+    A token of one beat and one query comes every second cycle: ``V(j) = 2 * tokens - 1``, of which ``tokens - 1`` are
     idle, and one more where V follows V.
     """
     return _waits(params, sizes)[0]
@@ -82,8 +82,8 @@ def _waits(params: ProcessingParams, sizes: OperationSizes) -> tuple[int, bool]:
     """Return the exposed cycles, and whether the last tile's values waited for their weights to the end."""
     if not sizes.num_tokens:
         return 0, False
-    beats, tile_tokens, tiles = sizes.beats, sizes.tile_tokens, sizes.live_tiles
-    delay = score_cycles(params) + weight_cycles(params)
+    beats, queries, tile_tokens, tiles = sizes.query_beats, sizes.queries, sizes.tile_tokens, sizes.live_tiles
+    delay = score_cycles(params) + weight_cycles(params) + queries - 1
     paced = beats == 1
     full_keys = tile_tokens * beats
     full_values = 2 * tile_tokens - 1 if paced else full_keys
@@ -100,6 +100,7 @@ def _waits(params: ProcessingParams, sizes: OperationSizes) -> tuple[int, bool]:
 
     # Tiles between the first and the last two are alike: their waits alternate.
     middle = max(0, tiles - 3)
+    delay += queries - 1
     spare = delay - full_values - full_keys
     total += middle // 2 * max(0, spare)
     if middle % 2:
@@ -110,7 +111,7 @@ def _waits(params: ProcessingParams, sizes: OperationSizes) -> tuple[int, bool]:
     for tile in range(max(1, tiles - 2), tiles):
         last = tile == tiles - 1
         # The scores of a short second tile can be there before the exponentials of the first have all been issued.
-        late = max(0, tile_tokens - count * beats) if tile == 1 and last else 0
+        late = max(0, tile_tokens * queries - count * beats) if tile == 1 and last else 0
         slack = late + delay - (hidden if last else 0) - full_values - keys(tile + 1) - wait
         least = int(paced and not keys(tile + 1))
         wait = max(least, slack)
@@ -119,10 +120,10 @@ def _waits(params: ProcessingParams, sizes: OperationSizes) -> tuple[int, bool]:
     return total, slack >= 0
 
 
-def _tail_beats(sizes: OperationSizes) -> int:
-    """Beats, all dropped, behind the last V beat that counts."""
+def _tail_cycles(sizes: OperationSizes) -> int:
+    """Cycles of the beats, all dropped, behind the last V beat that counts."""
     keys = max(0, sizes.walk_tokens - (sizes.live_tiles + 1) * sizes.tile_tokens)
-    return (sizes.walk_tokens - sizes.num_tokens + keys) * sizes.beats
+    return (sizes.walk_tokens - sizes.num_tokens + keys) * sizes.query_beats
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,13 +133,13 @@ class OperationCycles:
     Parameters
     ----------
     kv_beats : int
-        Beats of the kv stream, one a cycle.
+        Beats of the kv stream, each used in as many cycles as there are queries.
     exposed : int
         Cycles in which V beats wait for exponentials, or for each other where a token has one beat.
     tail : int
-        Beats, all dropped, behind the last V beat that counts; all beats where none does.
+        Cycles of the beats, all dropped, behind the last V beat that counts; of all beats where none does.
     drain : int
-        Cycles from the last V beat that counts to the last body beat; 0 if there is none.
+        Cycles from the last use of the last V beat that counts to the last body beat; 0 if there is none.
     interval : int
         Cycles from the first kv beat of this operation to that of the next in back-to-back operation.
     total : int
@@ -157,16 +158,16 @@ def cycles(params: ProcessingParams, sizes: OperationSizes) -> OperationCycles:
     """Return the cycles of an operation, in closed form.
 
     With commands and queries offered in time, kv beats offered in every cycle, head and body taken at
-    once, and no more beats a token in the next operation::
+    once, and no more beats in all queries of the next operation::
 
-        interval = 2 * walk_tokens * beats + exposed        (walk_tokens >= 1)
-        total    = interval - 1 - tail + drain              (num_tokens >= 1)
+        interval = 2 * walk_tokens * beats * queries + exposed        (walk_tokens >= 1)
+        total    = interval - 1 - tail + drain                        (num_tokens >= 1)
 
-    The interval is a cycle longer where the last V beat of tokens of one beat takes its weight in the very
-    cycle in which it is there: the head leaves a cycle later, and the next operation starts behind it.
+    The interval is a cycle longer where the last V beat of tokens of one beat and one query takes its weight in the
+    very cycle in which it is there: the head leaves a cycle later, and the next operation starts behind it.
 
-    An operation without a walk reads no kv beat; it holds the unit for ``beats + 1`` cycles, in which the
-    next query is loaded. The total of one without tokens is 0.
+    An operation without a walk reads no kv beat; it holds the unit for ``beats * queries + 1`` cycles, in which the
+    next queries are loaded. The total of one without tokens is 0.
 
     Parameters
     ----------
@@ -180,16 +181,16 @@ def cycles(params: ProcessingParams, sizes: OperationSizes) -> OperationCycles:
     """
     sizes.require_within(params)
     if sizes.walk_tokens == 0:
-        return OperationCycles(kv_beats=0, exposed=0, tail=0, drain=0, interval=sizes.beats + 1, total=0)
+        return OperationCycles(kv_beats=0, exposed=0, tail=0, drain=0, interval=sizes.query_beats + 1, total=0)
+    uses = sizes.kv_beats * sizes.queries
     if sizes.num_tokens == 0:
-        beats = sizes.kv_beats
-        return OperationCycles(kv_beats=beats, exposed=0, tail=beats, drain=0, interval=beats, total=0)
+        return OperationCycles(kv_beats=sizes.kv_beats, exposed=0, tail=uses, drain=0, interval=uses, total=0)
     exposed, tight = _waits(params, sizes)
-    tail = _tail_beats(sizes)
-    span = sizes.kv_beats + exposed
+    tail = _tail_cycles(sizes)
+    span = uses + exposed
     drain = drain_cycles(params, sizes)
     alone = sizes.num_tokens % sizes.tile_tokens == 1 or sizes.tile_tokens == 1
-    behind_head = int(sizes.beats == 1 and alone and tight and tail == 0)
+    behind_head = int(sizes.query_beats == 1 and alone and tight and tail == 0)
     return OperationCycles(
         kv_beats=sizes.kv_beats,
         exposed=exposed,

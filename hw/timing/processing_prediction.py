@@ -116,40 +116,42 @@ class _Unit:
         commanded = self.command.take(self.command_free)
         # The first beat of a query may come ahead of its command, which says how many there are.
         queried = self.query.take(self.query_free)
-        for _ in range(1, sizes.beats):
+        for _ in range(1, sizes.query_beats):
             queried = self.query.take(max(self.query_free, commanded + 1))
         prepared = max(commanded + 1, queried + 1, self.head_free)
         start = max(prepared, self.front_free)
         self.key_operations.append((prepared if sizes.walk_tokens else start) + 1)
         self.command_free = self.query_free = start + 1
         if not sizes.num_tokens:
-            self.head_free = self.head.put(start + 1) + 1
+            self._give_heads(start + 1, sizes)
         weights: list[int] = []
-        last_kv = last_value = start + 1
+        more = sizes.queries - 1
+        # Cycles of the last use of a beat, and of a V beat that counts.
+        last_kv = last_value = start
         for tile in kv_order(sizes.tile_tokens, sizes.walk_tokens):
             live = max(0, min(tile.tokens, sizes.num_tokens - tile.start))
             if tile.kind == "k":
                 for _ in range(live * sizes.beats):
-                    last_kv = self.kv.take(start + 1)
+                    last_kv = self.kv.take(last_kv + 1) + more
                 if live:
-                    weights += self._issue(tile.number, live, last_kv)
+                    weights += self._issue(tile.number, live, last_kv, sizes.queries)
                     self.query_free = last_kv + 1
             else:
                 for token in range(tile.start, tile.start + live):
                     for _ in range(sizes.beats):
-                        # With one beat a token, its words of o are not back before the second cycle.
-                        paced = last_value + 2 if sizes.beats == 1 else 0
-                        last_kv = last_value = self.kv.take(max(weights[token], self.body_free, paced))
+                        # With one use a token, its words of o are not back before the second cycle.
+                        paced = last_value + 2 if sizes.query_beats == 1 else last_kv + 1
+                        last_kv = last_value = self.kv.take(max(weights[token], self.body_free, paced)) + more
             for _ in range((tile.tokens - live) * sizes.beats):
-                last_kv = self.kv.take(start + 1)
+                last_kv = self.kv.take(last_kv + 1) + more
             if tile.kind == "k":
                 self._grant(max(weights[tile.start], self.body_free) if live else last_kv + 2)
         # An operation may start in the very cycle in which the last one's last beat comes.
         self.front_free = last_kv
         if sizes.num_tokens:
-            self.head_free = self.head.put(weights[-1]) + 1
-            written = last_value + drain_cycles(self.params, sizes) - sizes.beats
-            for _ in range(sizes.beats):
+            self._give_heads(weights[-1], sizes)
+            written = last_value + drain_cycles(self.params, sizes) - sizes.query_beats
+            for _ in range(sizes.query_beats):
                 written = self.body.put(written) + 1
             self.body_free = written
 
@@ -157,10 +159,16 @@ class _Unit:
         """Permit the values of one more tile from ``cycle`` on: in order, one a cycle."""
         self.value_tiles.append(max(cycle, self.value_tiles[-1] + 1) if self.value_tiles else cycle)
 
-    def _issue(self, number: int, tokens: int, last_key: int) -> list[int]:
-        """Return the first cycle in which each token's weight may be used."""
+    def _give_heads(self, cycle: int, sizes: OperationSizes) -> None:
+        """Copy m and l of all queries to the outputs in ``cycle`` or when the last heads have left; then give them."""
+        self.head_free = self.head.put(cycle) + 1
+        for _ in range(1, sizes.queries):
+            self.head.put(self.head_free)
+
+    def _issue(self, number: int, tokens: int, last_key: int, queries: int) -> list[int]:
+        """Return the first cycle in which each token's weights of all queries may be used."""
         issue = max(last_key + score_cycles(self.params), self.issue_free)
         if number:
-            issue += 1  # alpha goes first
-        self.issue_free = issue + tokens
-        return [issue + token + weight_cycles(self.params) for token in range(tokens)]
+            issue += queries  # the alphas go first
+        self.issue_free = issue + tokens * queries
+        return [issue + token * queries - 1 + weight_cycles(self.params) for token in range(1, tokens + 1)]

@@ -1,19 +1,20 @@
-"""The processing unit: attention of one query over the keys and values of one memory."""
+"""The processing unit: attention of queries that share them over the keys and values of one memory."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from golden.formats import FP32
 from hw.layouts import body_layout, command_layout, head_layout, kv_layout, vector_layout
 from hw.params import ProcessingParams
 from hw.units.processing_array import LaneArray
+from hw.units.processing_beat import beat_layout
+from hw.units.processing_heads import Heads
 from hw.units.processing_permissions import Permissions
-from hw.units.processing_sequencer import Sequencer, beat_layout
+from hw.units.processing_sequencer import Sequencer
 from hw.units.processing_softmax import OnlineSoftmax
 from hw.units.score_adder import sum_signature
 
@@ -24,12 +25,13 @@ __all__ = ["ProcessingUnit"]
 
 
 class ProcessingUnit(wiring.Component):
-    """Compute the partial state ``(m, l, o)`` of one query over the tokens of one memory, as they stream by.
+    """Compute the partial state ``(m, l, o)`` of queries over the tokens of one memory, as they stream by.
 
     Overview
     --------
-    One operation is one query q (one head) on ``num_tokens`` keys and values, in tiles of ``tile_tokens``. Both sizes,
-    and the ``beats`` of a token, come with the command, up to the largest that the unit was made for::
+    One operation is one query q, or g query heads that share a KV head, on ``num_tokens`` keys and values, in tiles of
+    ``tile_tokens``. All sizes, and the ``beats`` of a token, come with the command, up to the largest that the unit was
+    made for. For each query by itself::
 
         s_t   = (q . k_t) * scale
         m'    = max(m, s_t of the tile)
@@ -39,7 +41,8 @@ class ProcessingUnit(wiring.Component):
 
     The first tile has no alpha. The state is unnormalised: a :class:`hw.units.reduction.ReductionUnit` merges states,
     and a :class:`hw.units.finish.FinishUnit` divides o by l. ``lanes`` multipliers and ``lanes`` adders serve q.K and
-    P.V in turn (:class:`hw.units.processing_array.LaneArray`).
+    P.V in turn (:class:`hw.units.processing_array.LaneArray`). A kv beat is taken once and used in g cycles, for one
+    query after another: what is shared is the reading of the memory, not the arithmetic.
 
     With ``slices > 1``, as many units hold a slice of every token each. The sum of q . k over its own slice leaves a
     unit by ``partial`` and the sum over all of them comes back by ``score``; so the units of a group have the same m
@@ -47,14 +50,15 @@ class ProcessingUnit(wiring.Component):
 
     Protocol
     --------
-    Plain ready/valid streams. An operation takes one ``command``, ``beats`` beats of ``query`` and
+    Plain ready/valid streams. An operation takes one ``command``, for each query ``beats`` beats of ``query`` and
     ``2 * walk_tokens * beats`` beats of ``kv``, in the order of :func:`hw.timing.kv_order.kv_order` over the walk: K0,
-    K1, V0, K2, V1, ..., K_last, V_(last-1), V_last. It gives one ``head`` and, unless it had no token, ``beats`` beats
-    of ``body``. Everything comes out in the order of the commands.
+    K1, V0, K2, V1, ..., K_last, V_(last-1), V_last. For each query it gives one ``head`` and, unless it had no token,
+    ``beats`` beats of ``body``, in the order of the queries and the commands. The head of query j has the command's
+    ``op_id`` plus j, modulo ``2**op_id_bits``: what follows the unit sees as many operations of one query.
 
     Tokens ``num_tokens`` to ``walk_tokens - 1`` are dropped: units that see one common stream own different numbers of
-    them. Their beats are taken without a wait and change nothing; head and body come as soon as they are due, maybe
-    before those beats. An operation without tokens takes its query all the same and gives an ``empty`` head
+    them. Their beats are taken at the same pace and change nothing; head and body come as soon as they are due, maybe
+    before those beats. An operation without tokens takes its queries all the same and gives ``empty`` heads
     (m = -infinity, l = 0) when it starts.
 
     A token whose beats are marked ``skip`` is passed over: it takes the time and the place in its tile of any other,
@@ -65,11 +69,12 @@ class ProcessingUnit(wiring.Component):
     the operation before, but for all beats except the first not ahead of its command; ``kv`` waits for both.
     ``scale`` may be any fp32 number. Every field of the command may differ from operation to operation.
 
-    The unit does not check a command: ``1 <= beats <= params.beats``, ``1 <= tile_tokens <= params.tile_tokens`` and
-    ``num_tokens <= walk_tokens`` are the sender's to guarantee, as :class:`hw.timing.operation.OperationSizes` does,
-    and so are the marks. After anything else the unit may wait for ever or answer nonsense, until it is reset.
+    The unit does not check a command: ``1 <= beats <= params.beats``, ``1 <= tile_tokens <= params.tile_tokens``,
+    ``num_tokens <= walk_tokens``, g at most ``params.queries`` and ``g * beats`` at most ``params.held_beats`` are the
+    sender's to guarantee, as :class:`hw.timing.operation.OperationSizes` does, and so are the marks. After anything
+    else the unit may wait for ever or answer nonsense, until it is reset.
 
-    While a head is refused the next operation runs to its end, and the one after it does not start; while a body is
+    While heads are refused the next operation runs to its end, and the one after it does not start; while a body is
     refused the next operation goes on to its first V beat that counts. Head and body do not wait for each other.
 
     Outputs and readies come from registers alone. ``rst`` ends whatever is going on; the buffers and the data
@@ -79,8 +84,9 @@ class ProcessingUnit(wiring.Component):
     ------
     ``partial`` and ``score`` have no ready: ``score`` must show the sum of the slices exactly ``log2(slices)`` cycles
     after ``partial`` showed this unit's part. So the units of a group must take their K beats in the same cycles;
-    they do if they have the same commands and kv beats in the same cycles and none is stalled alone. A sum that does
-    not come in its cycle, or comes uncalled, sets ``fault`` in the next head; else ``fault`` is 0.
+    they do if they have the same commands and kv beats in the same cycles and none is stalled alone. A token has a sum
+    for each query. One that does not come in its cycle, or comes uncalled, sets ``fault`` in all heads of the operation
+    whose heads are due next; else ``fault`` is 0.
 
     Permissions
     -----------
@@ -88,13 +94,14 @@ class ProcessingUnit(wiring.Component):
     an operation when command and query are in and the head before it is out: it will start in the cycle after its
     predecessor's last kv beat. One without a walk is counted when it starts. ``value_tiles`` counts the tiles of all
     walks, in order, each when its first weight is in the buffer and the body of the operation before has left, or,
-    when it has no token that counts, after its keys. With kv beats at least two cycles apart, operation n's from when
-    ``key_operations`` reaches n + 1 and the V beats of tile t from when ``value_tiles`` reaches t + 1 on, ``kv`` is
-    never refused (:mod:`hw.units.processing_permissions`).
+    when it has no token that counts, after its keys. With each kv beat at least g and two cycles behind the one before,
+    which has g queries, operation n's from when ``key_operations`` reaches n + 1 and the V beats of tile t from when
+    ``value_tiles`` reaches t + 1 on, ``kv`` is never refused (:mod:`hw.units.processing_permissions`).
 
     Timing
     ------
-    Two beats a token, tiles of two, three tokens, an exponential of latency 10, cycles from the first kv beat::
+    One query, two beats a token, tiles of two, three tokens, an exponential of latency 10, cycles from the first kv
+    beat::
 
         cycle            0  1  2  3  4  5  6 ... 24 25 26 27 28 29 30 ... 35 36
         kv               K0 K0 K0 K0 K1 K1 .  .  V0 V0 V0 V0 V1 V1 K0'
@@ -104,27 +111,33 @@ class ProcessingUnit(wiring.Component):
         value_tiles      0  0  0  0  0  0  0  0  1  1  1  2  2  2  2  2  2  2
 
     V0 waits for its weights, for the two keys of the next tile are too few to hide the exponentials. Tiles with
-    ``tile_tokens * beats >= D`` (below) hide all but those of the first tile of a short operation.
+    ``tile_tokens * beats * g >= D + g`` (below) hide all but those of the first tile of a short operation. Two queries
+    use every beat twice::
+
+        cycle            0  1  2  3  4  5  6  7  8  9 10 11
+        kv               K0 .  K0 .  K0 .  K0 .  K1 .  K1 .
+        used for         q0 q1 q0 q1 q0 q1 q0 q1 q0 q1 q0 q1
 
     Latency and throughput
     ----------------------
-    One kv beat a cycle; with one beat a token, a V beat that counts every second cycle, for its words of o have to be
-    back. Unstalled, with D the cycles from the last K beat of a tile to its first V beat and E the latency of the
-    exponential unit (:func:`hw.timing.processing.cycles`)::
+    One kv beat in g cycles; with one beat and one query a token, a V beat that counts every second cycle, for its words
+    of o have to be back. Unstalled, with D the cycles from the last use of a tile's keys to its first V beat, which
+    waits for a token's weights of all queries, and E the latency of the exponential unit
+    (:func:`hw.timing.processing.cycles`)::
 
-        D        = log2(lanes) + log2(slices) + E + 9
-        exposed  = D - 1                                        one tile
-                   max(0, D - 1 - (beats of the second tile))   two tiles
-                   0                                            more
-        interval = 2 * num_tokens * beats + exposed             first kv beat to that of the next operation
-        total    = interval - 1 + log2(lanes) + 3 + beats       first kv beat to last body beat
+        D        = log2(lanes) + log2(slices) + E + 8 + g
+        exposed  = D - 1                                            one tile
+                   max(0, D - 1 - g * (beats of the second tile))   two tiles
+                   0                                                more
+        interval = 2 * num_tokens * beats * g + exposed             first kv beat to that of the next operation
+        total    = interval - 1 + log2(lanes) + 3 + beats * g       first kv beat to last body beat
 
-    where ``tile_tokens * beats >= D``, ``beats >= 2`` and nothing is dropped;
+    where ``tile_tokens * beats * g >= D + g - 1``, ``beats * g >= 2`` and nothing is dropped;
     :func:`hw.timing.processing.exposed_cycles` has the rest.
 
-    At 8 beats, 16 lanes, tiles of 16, one slice, E = 10: D = 23; 64 tokens have an interval of 1024 cycles, which is
-    every cycle a kv beat, and a total of 1038; one token has an interval of 38 and a total of 52. An operation without
-    a walk takes ``beats + 1`` cycles, in which the next query comes in. Every cycle of a stalled run:
+    At 8 beats, 16 lanes, tiles of 16, one slice, E = 10, g = 1: D = 23; 64 tokens have an interval of 1024 cycles,
+    which is every cycle a kv beat, and a total of 1038; one token has an interval of 38 and a total of 52. An operation
+    without a walk takes ``beats * g + 1`` cycles, in which the next queries come in. Every cycle of a stalled run:
     :func:`hw.timing.processing_prediction.predict`.
 
     Numerics
@@ -143,9 +156,10 @@ class ProcessingUnit(wiring.Component):
     ---------
     ``lanes`` multipliers of 16-bit numbers, ``lanes`` of fp32 and a weight (o times alpha) and ``lanes`` fp32 adders;
     besides, one fp32 multiplier (scale), one of fp32 and a weight and one adder (l), one comparator, one subtractor,
-    one rounder and one exponential unit. With bf16 keys and fp16 weights the first kind multiplies 8 by 11 significant
-    bits, for q and p share it. Buffers: q ``2 * head_dim`` bytes, o ``4 * head_dim``, scores ``8 * tile_tokens`` and,
-    for the marks, two bits a token of a tile.
+    one rounder and one exponential unit: none more for G = ``params.queries`` queries. With bf16 keys and fp16 weights
+    the first kind multiplies 8 by 11 significant bits, for q and p share it. Buffers: q ``2 * lanes`` bytes and o
+    ``4 * lanes`` for each of ``held_beats``, scores ``8 * tile_tokens * G`` and, for the marks, two bits a token of a
+    tile and query; m four times, l twice, alpha twice and a running q.K for each query.
 
     Parameters
     ----------
@@ -157,7 +171,7 @@ class ProcessingUnit(wiring.Component):
     command : ``In(stream.Signature(command_layout(params)))``
         Operation id, sizes and scale.
     query : ``In(stream.Signature(vector_layout(params)))``
-        q, ``beats`` beats an operation.
+        q, ``beats`` beats a query, query after query.
     kv : ``In(stream.Signature(kv_layout(params)))``
         Keys and values, and the marks of tokens that are passed over.
     head : ``Out(stream.Signature(head_layout(params)))``
@@ -167,7 +181,7 @@ class ProcessingUnit(wiring.Component):
     key_operations, value_tiles : ``Out(2)``
         The permissions.
     partial : ``Out(sum_signature(params.state_format))``
-        q . k of a token over this unit's slice, unscaled; only with ``slices > 1``.
+        q . k of a token over this unit's slice, unscaled, query after query; only with ``slices > 1``.
     score : ``In(sum_signature(params.state_format))``
         The same over all slices; only with ``slices > 1``.
 
@@ -206,15 +220,17 @@ class ProcessingUnit(wiring.Component):
         super().__init__(members)
 
     def elaborate(self, platform: object) -> Module:
-        """Connect the parts and build the way over the slices and the head register."""
+        """Connect the parts and build the way over the slices."""
         m = Module()
         params = self.params
         m.submodules.sequencer = sequencer = Sequencer(params)
         m.submodules.array = array = LaneArray(params)
         m.submodules.softmax = softmax = OnlineSoftmax(params)
         m.submodules.permissions = permissions = Permissions()
+        m.submodules.heads = heads = Heads(params)
         wiring.connect(m, wiring.flipped(self.command), sequencer.command)
         wiring.connect(m, wiring.flipped(self.body), array.body)
+        wiring.connect(m, wiring.flipped(self.head), heads.head)
 
         wires: list[tuple[ValueLike, ValueLike]] = [
             (sequencer.query_valid, self.query.valid),
@@ -230,11 +246,20 @@ class ProcessingUnit(wiring.Component):
             (array.beat, sequencer.beat),
             (softmax.read_slot, sequencer.beat.slot),
             (softmax.read_token, sequencer.token),
+            (softmax.read_query, sequencer.beat.query),
+            (softmax.last_query, sequencer.last_query),
             (array.weight, softmax.weight),
             (array.alpha, softmax.alpha),
             (softmax.scale, sequencer.scale),
             (sequencer.weight_written, softmax.weight_written),
             (sequencer.body_done, array.body_done),
+            (sequencer.head_done, heads.done),
+            (heads.final, softmax.final | sequencer.start_empty),
+            (heads.m, softmax.m),
+            (heads.l, softmax.l),
+            (heads.op_id, sequencer.op_id),
+            (heads.empty, sequencer.empty),
+            (heads.last_query, sequencer.last_query),
             (permissions.next_ready, sequencer.next_ready),
             (permissions.start_walk, sequencer.start_walk),
             (permissions.start_idle, sequencer.start_idle),
@@ -248,29 +273,10 @@ class ProcessingUnit(wiring.Component):
         m.d.comb += [target.eq(source) for target, source in wires]
         fault = self._sum_slices(m, array, softmax)
 
-        # m, l and the operation stand still until they are copied to the output register.
-        due = Signal()
-        load = Signal()
-        head = self.head
-        minus_infinity = FP32.inf_code | FP32.sign_mask
-        m.d.comb += [load.eq(due & (~head.valid | head.ready)), sequencer.head_done.eq(load)]
-        with m.If(head.ready):
-            m.d.sync += head.valid.eq(0)
-        with m.If(load):
-            m.d.sync += [
-                due.eq(0),
-                head.valid.eq(1),
-                head.payload.op_id.eq(sequencer.op_id),
-                head.payload.empty.eq(sequencer.empty),
-                head.payload.fault.eq(fault),
-                head.payload.m.eq(Mux(sequencer.empty, minus_infinity, softmax.m)),
-                head.payload.l.eq(Mux(sequencer.empty, 0, softmax.l)),
-            ]
-        with m.If(softmax.final | sequencer.start_empty):
-            m.d.sync += due.eq(1)
         if self.params.slices > 1:
-            with m.If(load):
+            with m.If(heads.done):
                 m.d.sync += fault.eq(0)
+        m.d.comb += heads.fault.eq(fault)
         return m
 
     def _sum_slices(self, m: Module, array: LaneArray, softmax: OnlineSoftmax) -> Signal:

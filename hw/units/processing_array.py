@@ -8,117 +8,21 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.float import FloatAdd, FloatMul
+from hw.float import FloatMul
 from hw.layouts import body_layout, vector_layout
-from hw.units.processing_sequencer import beat_layout
+from hw.units.processing_beat import beat_layout
+from hw.units.processing_lane import Lane
 
 if TYPE_CHECKING:
     from amaranth.hdl import Value
 
     from hw.params import ProcessingParams
 
-__all__ = ["Lane", "LaneArray"]
-
-
-class Lane(wiring.Component):
-    """One fp32 adder, with the words of o that it owns and the multiplier that rescales them.
-
-    A beat loads the operand registers in one cycle and is added in the next. K: ``left + right``, a node
-    of the adder tree; or, in the one lane that accumulates, the sum so far + ``right``. V: the word of o
-    that the beat's index names (times alpha at the first token of a later tile) + ``product``, written
-    back at the end of the cycle unless its token is passed over. Two V beats with the same index are two
-    cycles apart at least, so a word is never read before it has been written.
-
-    Parameters
-    ----------
-    params : ProcessingParams
-        Sizes of the unit.
-    accumulates : bool
-        This lane sums the beats of a token.
-
-    Members
-    -------
-    load, load_beat : In(1), In(beat_layout)
-        A beat whose operands are there.
-    run, run_beat : In(1), In(beat_layout)
-        The same one cycle later.
-    left, right, product : In(32)
-        Operands of the loading beat; ``left`` is unused by the lane that accumulates.
-    alpha : In(ArrayLayout(params.weight_format.bits, 2))
-        Rescaling factors of the tiles in both slots.
-    drain, drain_index : In(1), In
-        Show a word of o on ``word``; no V beat may load meanwhile.
-    result : Out(32)
-        Sum of the running beat.
-    word : Out(32)
-        The word of o being read.
-    """
-
-    def __init__(self, params: ProcessingParams, *, accumulates: bool) -> None:
-        self.params = params
-        self.accumulates = accumulates
-        bits = params.state_format.bits
-        super().__init__(
-            {
-                "load": In(1),
-                "load_beat": In(beat_layout(params)),
-                "run": In(1),
-                "run_beat": In(beat_layout(params)),
-                "left": In(bits),
-                "right": In(bits),
-                "product": In(bits),
-                "alpha": In(data.ArrayLayout(params.weight_format.bits, 2)),
-                "drain": In(1),
-                "drain_index": In(range(params.beats)),
-                "result": Out(bits),
-                "word": Out(bits),
-            }
-        )
-
-    def elaborate(self, platform: object) -> Module:
-        """Build the lane."""
-        m = Module()
-        params = self.params
-        fmt = params.state_format
-        load_beat, run_beat = self.load_beat, self.run_beat
-
-        m.submodules.words = words = memory.Memory(shape=fmt.bits, depth=params.beats, init=[])
-        read = words.read_port(domain="comb")
-        write = words.write_port()
-        m.d.comb += [
-            read.addr.eq(Mux(self.drain, self.drain_index, load_beat.index)),
-            self.word.eq(read.data),
-            write.addr.eq(run_beat.index),
-            write.data.eq(self.result),
-            write.en.eq(self.run & run_beat.is_value & ~run_beat.skip),
-        ]
-
-        m.submodules.rescaler = rescale = FloatMul(fmt, params.weight_format, fmt)
-        m.d.comb += [rescale.a.eq(read.data), rescale.b.eq(self.alpha[load_beat.slot])]
-        carried = Mux(load_beat.token_first, rescale.o, read.data)
-
-        augend = Signal(fmt.bits, reset_less=True)
-        addend = Signal(fmt.bits, reset_less=True)
-        m.submodules.adder = adder = FloatAdd(fmt)
-        fresh = run_beat.is_value & run_beat.tile_first & run_beat.token_first
-        if self.accumulates:
-            fresh = fresh | (~run_beat.is_value & (run_beat.index == 0))
-            # The running sum lives in the operand register; a V beat may take it once the token's sum is out.
-            with m.If(self.run & ~run_beat.is_value):
-                m.d.sync += augend.eq(self.result)
-            with m.If(self.load & load_beat.is_value):
-                m.d.sync += augend.eq(carried)
-        else:
-            with m.If(self.load):
-                m.d.sync += augend.eq(Mux(load_beat.is_value, carried, self.left))
-        with m.If(self.load):
-            m.d.sync += addend.eq(Mux(load_beat.is_value, self.product, self.right))
-        m.d.comb += [adder.a.eq(augend), adder.b.eq(addend), self.result.eq(Mux(fresh, addend, adder.o))]
-        return m
+__all__ = ["LaneArray"]
 
 
 class LaneArray(wiring.Component):
-    """``lanes`` multipliers and ``lanes`` :class:`Lane` adders, shared by both phases without conflict.
+    """``lanes`` multipliers and adders (:class:`hw.units.processing_lane.Lane`), shared by both phases at no conflict.
 
     For K beats the adders are a tree: level 1 adds products 2i and 2i + 1, level 2 those sums, and so on;
     the last adder accumulates the beats of a token. A beat meets level i in stage i + 1. For V beats every
@@ -141,12 +45,12 @@ class LaneArray(wiring.Component):
         A kv beat and what it is.
     weight : In(params.factor_format.bits)
         Weight of the V token accepted in the cycle before.
-    alpha : In(ArrayLayout(params.weight_format.bits, 2))
-        Rescaling factors of the tiles in both slots.
+    alpha : In(ArrayLayout(params.weight_format.bits, 2 * queries))
+        Rescaling factors of the tiles in both slots, those of a slot side by side.
     sum_valid, sum, sum_beat : Out
         q.k of a token, unscaled, and its last beat.
     body : Out(stream)
-        o of each operation, after its last V beat.
+        o of each query of an operation, after its last V beat.
     body_done : Out(1)
         The last beat of o is entering the output register.
     """
@@ -156,13 +60,13 @@ class LaneArray(wiring.Component):
         super().__init__(
             {
                 "query": In(vector_layout(params)),
-                "query_index": In(range(params.beats)),
+                "query_index": In(range(params.held_beats)),
                 "query_write": In(1),
                 "accept": In(1),
                 "beat": In(beat_layout(params)),
                 "kv": In(vector_layout(params)),
                 "weight": In(params.factor_format.bits),
-                "alpha": In(data.ArrayLayout(params.weight_format.bits, 2)),
+                "alpha": In(data.ArrayLayout(params.weight_format.bits, 2 * params.queries)),
                 "sum_valid": Out(1),
                 "sum": Out(params.state_format.bits),
                 "sum_beat": Out(beat_layout(params)),
@@ -189,8 +93,10 @@ class LaneArray(wiring.Component):
                 m.d.sync += beat[stage].eq(beat[stage - 1])
 
         drain = Signal()
-        drain_index = Signal(range(params.beats))
-        drain_end = Signal(range(params.beats))
+        drain_index = Signal(range(params.held_beats))
+        drain_end = Signal(range(params.held_beats))
+        drain_query = Signal(params.query_range)
+        drain_last = Signal(params.query_range)
         delayed = self._multiply(m, beat[1])
         sums: list[Value] = list(delayed)
         words: list[Value] = []
@@ -225,20 +131,38 @@ class LaneArray(wiring.Component):
         m.d.sync += self.sum_valid.eq(last_valid & ~last_beat.is_value & last_beat.beat_last)
         with m.If(last_valid):
             m.d.sync += [self.sum.eq(sums[0]), self.sum_beat.eq(last_beat)]
-        complete = last_valid & last_beat.is_value & last_beat.final & last_beat.beat_last
+        complete = last_valid & last_beat.is_value & last_beat.final & last_beat.beat_last & ~last_beat.again
         # The last beat's index outlives its operation: the next one may have other sizes.
         with m.If(complete):
-            m.d.sync += [drain.eq(1), drain_end.eq(last_beat.index)]
-        self._drain(m, words, drain, drain_index, drain_index == drain_end)
+            m.d.sync += [
+                drain.eq(1),
+                drain_end.eq(last_beat.index - last_beat.query),
+                drain_last.eq(last_beat.query),
+            ]
+        load = Signal()
+        query_end = Signal()
+        last = query_end & (drain_query == drain_last)
+        m.d.comb += [
+            load.eq(drain & (~self.body.valid | self.body.ready)),
+            query_end.eq(drain_index == drain_end + drain_query),
+            self.body_done.eq(load & last),
+        ]
+        with m.If(load):
+            m.d.sync += [
+                drain.eq(~last),
+                drain_query.eq(Mux(last, 0, drain_query + query_end)),
+                drain_index.eq(Mux(last, 0, Mux(query_end, drain_query, drain_index + drain_last) + 1)),
+            ]
+        self._send(m, words, load, query_end)
         return m
 
     def _multiply(self, m: Module, beat: data.View) -> list[Value]:
         """Build the multipliers of stage 1 and return the products: k times q, or v times its weight."""
         params = self.params
         operand = Signal(vector_layout(params), reset_less=True)
-        with m.If(self.accept):
+        with m.If(self.accept & (self.beat.query == 0)):
             m.d.sync += operand.eq(self.kv)
-        m.submodules.query_words = words = memory.Memory(shape=vector_layout(params), depth=params.beats, init=[])
+        m.submodules.query_words = words = memory.Memory(shape=vector_layout(params), depth=params.held_beats, init=[])
         write = words.write_port()
         read = words.read_port()
         m.d.comb += [
@@ -269,10 +193,8 @@ class LaneArray(wiring.Component):
         unused = factor.significand_bits - params.weight_format.significand_bits
         return Mux(is_value, Cat(Const(0, unused), self.weight[unused:]), upper)
 
-    def _drain(self, m: Module, words: list[Value], drain: Signal, index: Signal, last: Value) -> None:
+    def _send(self, m: Module, words: list[Value], load: Signal, last: Signal) -> None:
         """Send the words of o, one beat a cycle, from the cycle after the last of them was written."""
-        load = Signal()
-        m.d.comb += [load.eq(drain & (~self.body.valid | self.body.ready)), self.body_done.eq(load & last)]
         with m.If(self.body.ready):
             m.d.sync += self.body.valid.eq(0)
         with m.If(load):
@@ -280,7 +202,4 @@ class LaneArray(wiring.Component):
                 self.body.valid.eq(1),
                 *(self.body.payload.o[number].eq(word) for number, word in enumerate(words)),
                 self.body.payload.last.eq(last),
-                index.eq(Mux(last, 0, index + 1)),
             ]
-            with m.If(last):
-                m.d.sync += drain.eq(0)

@@ -4,57 +4,33 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from amaranth.hdl import Module, Mux, Shape, Signal, unsigned
-from amaranth.lib import data, stream, wiring
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.layouts import command_layout
+from hw.units.processing_beat import beat_layout, token_shape
+from hw.units.processing_queries import QueryIntake
 
 if TYPE_CHECKING:
+    from amaranth.hdl import Value
+
     from hw.params import ProcessingParams
 
-__all__ = ["Sequencer", "beat_layout", "token_shape"]
-
-
-def beat_layout(params: ProcessingParams) -> data.StructLayout:
-    """Return the layout of what a kv beat is; it travels beside the beat through the pipeline.
-
-    ``is_value`` tells V from K, ``slot`` is the half of the score buffer that its tile has, ``index`` its
-    place in the token and ``beat_last`` the token's end; ``tile_first`` the first tile of the operation,
-    ``token_first`` and ``token_last`` the ends of a tile as far as its tokens count, ``final`` the last
-    token of its kind that counts, ``skip`` that its token is passed over. Of values, ``token_first`` lasts to the
-    first token of the tile that is not, and ``tile_first`` to the first of the operation.
-    """
-    return data.StructLayout(
-        {
-            "is_value": 1,
-            "slot": 1,
-            "index": range(params.beats),
-            "beat_last": 1,
-            "tile_first": 1,
-            "token_first": 1,
-            "token_last": 1,
-            "final": 1,
-            "skip": 1,
-        }
-    )
-
-
-def token_shape(params: ProcessingParams) -> Shape:
-    """Return the shape of a token's number in its tile; one bit at least, for Verilog has no vectors of none."""
-    return unsigned(max((params.tile_tokens - 1).bit_length(), 1))
+__all__ = ["Sequencer"]
 
 
 class Sequencer(wiring.Component):
     """Walk through K0, K1, V0, K2, V1, ..., V_last and let each kv beat in when its time has come.
 
-    A K beat is never held back. A V beat waits until its token's weight is in the score buffer, the first
-    ones of an operation until the body of the operation before has left the lanes, and each until the word
-    of o that it adds to is written: with one beat a token, for one cycle. Beats of tokens that do not count
-    are dropped as they come; beats that are marked keep the pace of all others. The command and the query
-    of the next operation are taken while the current one reads V beats only, so that its first K beat can
-    come in the cycle after the last V beat. An operation does not start before the head of its predecessor
-    has reached the output register: until then m, l and the operation's id stand still.
+    A beat is taken for its first query and used by the others in the cycles that follow. A K beat is never held back
+    otherwise. A V beat waits until its token's weights are in the score buffer, the first ones of an operation until
+    the bodies of the operation before have left the lanes, and each until the word of o that it adds to is written:
+    with one beat and one query a token, for one cycle. Beats of tokens that do not count are dropped, at the same pace;
+    beats that are marked keep the pace of all others. The command and the queries of the next operation are taken while
+    the current one reads V beats only, so that its first K beat can come in the cycle after the last use of the last V
+    beat. An operation does not start before the heads of its predecessor have reached the output registers: until then
+    m, l and the operation's id stand still.
 
     Parameters
     ----------
@@ -66,7 +42,7 @@ class Sequencer(wiring.Component):
     command : In(stream)
         One item of :func:`hw.layouts.command_layout` an operation.
     query_valid, query_ready : In(1), Out(1)
-        Handshake of the query stream, as many items an operation as a token has beats.
+        Handshake of the query stream, as many items a query as a token has beats.
     query_index : Out
         Where the query beat that is being taken belongs.
     kv_valid, kv_ready : In(1), Out(1)
@@ -74,19 +50,21 @@ class Sequencer(wiring.Component):
     kv_skip : In(1)
         The beat's mark.
     accept : Out(1)
-        A kv beat that counts is being taken.
+        A kv beat that counts is being used.
     beat : Out(beat_layout)
         What it is.
     token : Out
         Its token's number in the tile.
+    last_query : Out
+        Number of the last query of the current operation.
     op_id, scale, empty : Out
         The current operation; constant until ``head_done``.
     start_empty : Out(1)
         An operation without tokens that count starts: its head is due.
     weight_written : In(1)
-        One more weight is in the score buffer.
+        The weights of one more token are in the score buffer.
     head_done : In(1)
-        The head of the current operation is in the output register.
+        The heads of the current operation are in the output registers.
     body_done : In(1)
         The last body beat of the last operation is in the output register.
     next_ready : Out(1)
@@ -96,7 +74,7 @@ class Sequencer(wiring.Component):
     start_idle : Out(1)
         An operation without a walk starts.
     live_tile, dropped_tile : Out(1)
-        The last K beat that counts of a tile is being taken; the last K beat of a tile in which none counts.
+        The last K beat that counts of a tile has its last use; the last K beat of a tile in which none counts.
     body_free : Out(1)
         From the next cycle on no body is in the lanes.
     """
@@ -108,13 +86,14 @@ class Sequencer(wiring.Component):
                 "command": In(stream.Signature(command_layout(params))),
                 "query_valid": In(1),
                 "query_ready": Out(1),
-                "query_index": Out(range(params.beats)),
+                "query_index": Out(range(params.held_beats)),
                 "kv_valid": In(1),
                 "kv_ready": Out(1),
                 "kv_skip": In(1),
                 "accept": Out(1),
                 "beat": Out(beat_layout(params)),
                 "token": Out(token_shape(params)),
+                "last_query": Out(params.query_range),
                 "op_id": Out(params.op_id_bits),
                 "scale": Out(params.state_format.bits),
                 "empty": Out(1),
@@ -147,17 +126,18 @@ class Sequencer(wiring.Component):
         with m.If(self.command.valid & self.command.ready):
             m.d.sync += [waiting.eq(1), pending.eq(self.command.payload)]
 
-        # Only the command says how many beats its query has; one there is in any case.
-        query_count = Signal(range(params.beats + 1))
+        m.submodules.queries = queries = QueryIntake(params)
         query_read = Signal()
-        query_held = Signal()
         m.d.comb += [
-            query_held.eq(waiting & (query_count == pending.beats)),
-            self.query_ready.eq(~query_read & ~query_held & (waiting | (query_count == 0))),
-            self.query_index.eq(query_count),
+            queries.waiting.eq(waiting),
+            queries.beats.eq(pending.beats),
+            queries.last_query.eq(pending.last_query if params.queries > 1 else 0),
+            queries.closed.eq(query_read),
+            queries.start.eq(start),
+            queries.valid.eq(self.query_valid),
+            self.query_ready.eq(queries.ready),
+            self.query_index.eq(queries.index),
         ]
-        with m.If(self.query_valid & self.query_ready):
-            m.d.sync += query_count.eq(query_count + 1)
 
         # Tokens not yet read, keys and values apart: first those that count, then those that are dropped.
         dropped_tokens = Signal(params.token_bits)
@@ -168,6 +148,9 @@ class Sequencer(wiring.Component):
         is_value = Signal()
         values_fresh = Signal()
         index = Signal(range(params.beats))
+        use_index = Signal(range(params.held_beats)) if params.queries > 1 else index
+        query = Signal(params.query_range)
+        use = Signal()
         take = Signal()
         beat_last = Signal()
         drop = Signal()
@@ -175,6 +158,7 @@ class Sequencer(wiring.Component):
         walk_last = Signal()
         tile_last = Signal()
         left = Mux(is_value, values.left, keys.left)
+        skip = self._skip(m, query)
         m.d.comb += [
             drop.eq(Mux(is_value, values.drop, keys.drop)),
             beat_last.eq(index == beat_end),
@@ -183,13 +167,15 @@ class Sequencer(wiring.Component):
             tile_last.eq(walk_last | (self.token == tile_end)),
             self.beat.is_value.eq(is_value),
             self.beat.slot.eq(Mux(is_value, values.slot, keys.slot)),
-            self.beat.index.eq(index),
+            self.beat.index.eq(use_index),
+            self.beat.query.eq(query),
+            self.beat.again.eq(query != self.last_query),
             self.beat.beat_last.eq(beat_last),
             self.beat.tile_first.eq(Mux(is_value, values.tile_first, keys.tile_first)),
             self.beat.token_first.eq(Mux(is_value, values_fresh, self.token == 0)),
             self.beat.token_last.eq(final | (self.token == tile_end)),
             self.beat.final.eq(final),
-            self.beat.skip.eq(self.kv_skip),
+            self.beat.skip.eq(skip),
         ]
 
         weights = Signal(range(2 * params.tile_tokens + 1))
@@ -197,18 +183,26 @@ class Sequencer(wiring.Component):
         word_busy = Signal()
         value_ready = values.drop | (weights.any() & ~body_busy & ~word_busy)
         m.d.comb += [
-            self.kv_ready.eq(active & (~is_value | value_ready)),
-            take.eq(self.kv_valid & self.kv_ready),
-            self.accept.eq(take & ~drop),
+            self.kv_ready.eq(active & (query == 0) & (~is_value | value_ready)),
+            use.eq((self.kv_valid & self.kv_ready) | (query != 0)),
+            # All that follows goes on at the last use of a beat.
+            take.eq(use & (query == self.last_query)),
+            self.accept.eq(use & ~drop),
             finishing.eq(take & is_value & beat_last & walk_last),
-            self.live_tile.eq(self.accept & ~is_value & beat_last & self.beat.token_last),
+            self.live_tile.eq(take & ~drop & ~is_value & beat_last & self.beat.token_last),
         ]
-        accept_value = self.accept & is_value
+        accept_value = take & ~drop & is_value
         m.d.sync += [
             weights.eq(weights + self.weight_written - (accept_value & beat_last)),
-            word_busy.eq(accept_value & (beat_end == 0)),
+            word_busy.eq(accept_value & (beat_end == 0) & (self.last_query == 0)),
         ]
 
+        if params.queries > 1:
+            with m.If(use):
+                m.d.sync += [
+                    query.eq(Mux(take, 0, query + 1)),
+                    use_index.eq(Mux(take & beat_last, 0, use_index + 1)),
+                ]
         with m.If(take):
             m.d.sync += index.eq(Mux(beat_last, 0, index + 1))
         with m.If(take & beat_last):
@@ -216,7 +210,7 @@ class Sequencer(wiring.Component):
         for kind, selected in ((keys, ~is_value), (values, is_value)):
             with m.If(take & beat_last & selected):
                 m.d.sync += [kind.left.eq(Mux(final, dropped_tokens, kind.left - 1)), kind.drop.eq(drop | final)]
-                with m.If(tile_last if kind is keys else ~self.kv_skip):
+                with m.If(tile_last if kind is keys else ~skip):
                     m.d.sync += kind.tile_first.eq(0)
                 with m.If(self.beat.token_last & ~drop):
                     m.d.sync += kind.slot.eq(~kind.slot)
@@ -233,7 +227,7 @@ class Sequencer(wiring.Component):
                 # The keys of the second tile follow those of the first at once.
                 m.d.sync += is_value.eq(~keys.tile_first | walk_last)
         with m.If(take & is_value & beat_last):
-            m.d.sync += values_fresh.eq(tile_last | (values_fresh & self.kv_skip))
+            m.d.sync += values_fresh.eq(tile_last | (values_fresh & skip))
             with m.If(tile_last):
                 m.d.sync += is_value.eq(keys_over)
 
@@ -249,7 +243,7 @@ class Sequencer(wiring.Component):
 
         walks = pending.walk_tokens.any()
         counts = pending.num_tokens.any()
-        prepared = waiting & query_held & ~head_owed
+        prepared = queries.held & ~head_owed
         m.d.comb += [
             start.eq((~active | finishing) & prepared),
             self.start_empty.eq(start & ~counts),
@@ -260,8 +254,8 @@ class Sequencer(wiring.Component):
         with m.If(start):
             m.d.sync += [
                 waiting.eq(0),
-                query_count.eq(0),
                 query_read.eq(counts),
+                self.last_query.eq(pending.last_query if params.queries > 1 else 0),
                 self.op_id.eq(pending.op_id),
                 self.scale.eq(pending.scale),
                 self.empty.eq(~counts),
@@ -281,6 +275,15 @@ class Sequencer(wiring.Component):
                     kind.tile_first.eq(1),
                 ]
         return m
+
+    def _skip(self, m: Module, query: Signal) -> Value:
+        """Keep the mark of the beat that came with the first query for the others."""
+        if self.params.queries == 1:
+            return self.kv_skip
+        kept = Signal()
+        with m.If(query == 0):
+            m.d.sync += kept.eq(self.kv_skip)
+        return Mux(query == 0, self.kv_skip, kept)
 
 
 class _Kind:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.float import FloatAdd, FloatMax, FloatMul, FloatRound
+from hw.units.processing_beat import beat_layout, token_shape
 from hw.units.processing_exponentials import Exponentials, tile_layout
-from hw.units.processing_sequencer import beat_layout, token_shape
+from hw.units.processing_queries import store
 
 if TYPE_CHECKING:
     from hw.params import ProcessingParams
@@ -19,7 +20,7 @@ __all__ = ["OnlineSoftmax"]
 
 
 class OnlineSoftmax(wiring.Component):
-    """Scale scores, keep their maximum, turn them into weights tile by tile, and sum those.
+    """Scale scores, keep their maximum, turn them into weights tile by tile, and sum those, for every query.
 
     A score is written into its tile's half of the buffer; when the last score of a tile is there, its
     exponentials are issued, and a weight overwrites its score. The other half takes the scores of the next
@@ -36,43 +37,48 @@ class OnlineSoftmax(wiring.Component):
     Members
     -------
     sum_valid, sum, sum_beat : In
-        q.k of a token, unscaled, and the token's last beat.
+        q.k of a token, unscaled, and the use of the token's last beat that it comes from.
     scale : In(32)
         Factor of the scores; constant while an operation has scores to come.
-    read_slot, read_token : In
+    last_query : In
+        Number of the last query; constant likewise.
+    read_slot, read_token, read_query : In
         Which weight to read.
     weight : Out(params.factor_format.bits)
         That weight, one cycle later.
-    alpha : Out(ArrayLayout(params.weight_format.bits, 2))
-        Rescaling factor of the tile in each slot.
+    alpha : Out(ArrayLayout(params.weight_format.bits, 2 * queries))
+        Rescaling factors of the tile in each slot, those of a slot side by side.
     weight_written : Out(1)
-        One more weight can be read from the next cycle on.
+        The weights of one more token can be read from the next cycle on.
     tile_weight : Out(1)
         And it is the first of its tile.
     final : Out(1)
-        That was the operation's last: from the next cycle on ``m`` and ``l`` are final.
-    m, l : Out(32)
-        Running maximum and sum.
+        Those were the operation's last: from the next cycle on ``m`` and ``l`` are final.
+    m, l : Out(ArrayLayout(32, queries))
+        Running maximum and sum of every query.
     """
 
     def __init__(self, params: ProcessingParams) -> None:
         self.params = params
         bits, weight_bits = params.state_format.bits, params.weight_format.bits
+        every_query = data.ArrayLayout(bits, params.queries)
         super().__init__(
             {
                 "sum_valid": In(1),
                 "sum": In(bits),
                 "sum_beat": In(beat_layout(params)),
                 "scale": In(bits),
+                "last_query": In(params.query_range),
                 "read_slot": In(1),
                 "read_token": In(token_shape(params)),
+                "read_query": In(params.query_range),
                 "weight": Out(params.factor_format.bits),
-                "alpha": Out(data.ArrayLayout(weight_bits, 2)),
+                "alpha": Out(data.ArrayLayout(weight_bits, 2 * params.queries)),
                 "weight_written": Out(1),
                 "tile_weight": Out(1),
                 "final": Out(1),
-                "m": Out(bits),
-                "l": Out(bits),
+                "m": Out(every_query),
+                "l": Out(every_query),
             }
         )
 
@@ -94,21 +100,25 @@ class OnlineSoftmax(wiring.Component):
             m.d.sync += [score.eq(scaling.o), score_beat.eq(self.sum_beat)]
 
         score_token = Signal(token_shape(params))
-        maximum_before = Signal(fmt.bits, reset_less=True)
+        score_query = score_beat.query[: params.query_bits]
+        maximum_before = Signal.like(self.m, reset_less=True)
         unscored = Signal(init=1)
         tile_valid = Signal()
         tile = Signal(tile_layout(params))
         m.submodules.comparator = maximum = FloatMax(fmt)
-        m.d.comb += [maximum.a.eq(score), maximum.b.eq(self.m)]
+        m.d.comb += [maximum.a.eq(score), maximum.b.eq(self.m[score_query])]
         with m.If(exponentials.tile_start):
             m.d.sync += tile_valid.eq(0)
         with m.If(score_valid):
-            m.d.sync += score_token.eq(Mux(score_beat.token_last, 0, score_token + 1))
             with m.If(~score_beat.skip):
-                m.d.sync += [self.m.eq(Mux(unscored, score, maximum.o)), unscored.eq(score_beat.final)]
+                store(m, self.m, score_query, Mux(unscored, score, maximum.o))
+                with m.If(~score_beat.again):
+                    m.d.sync += unscored.eq(score_beat.final)
             with m.If(score_beat.token_first):
-                m.d.sync += maximum_before.eq(self.m)
-            with m.If(score_beat.token_last):
+                store(m, maximum_before, score_query, self.m[score_query])
+            with m.If(~score_beat.again):
+                m.d.sync += score_token.eq(Mux(score_beat.token_last, 0, score_token + 1))
+            with m.If(score_beat.token_last & ~score_beat.again):
                 m.d.sync += [
                     tile_valid.eq(1),
                     tile.slot.eq(score_beat.slot),
@@ -119,12 +129,13 @@ class OnlineSoftmax(wiring.Component):
         m.d.comb += [
             exponentials.tile_valid.eq(tile_valid),
             exponentials.tile.eq(tile),
+            exponentials.last_query.eq(self.last_query),
             exponentials.maximum.eq(self.m),
             exponentials.maximum_before.eq(maximum_before),
         ]
 
-        # Weights come back in the order of tiles and tokens; alpha first where there is one.
-        value = exponentials.value
+        # Weights come back in the order of tiles, tokens and queries; alphas first where there are any.
+        value, query = exponentials.value, exponentials.query[: params.query_bits]
         weight_slot = Signal()
         weight_token = Signal(token_shape(params))
         fresh = Signal(init=1)
@@ -132,21 +143,24 @@ class OnlineSoftmax(wiring.Component):
         m.submodules.widener = widen = FloatRound(params.weight_format, fmt)
         m.submodules.adder = accumulate = FloatAdd(fmt)
         m.d.comb += [
-            rescale.a.eq(self.l),
+            rescale.a.eq(self.l[query]),
             rescale.b.eq(value),
             widen.i.eq(value),
-            accumulate.a.eq(self.l),
+            accumulate.a.eq(self.l[query]),
             accumulate.b.eq(widen.o),
-            self.weight_written.eq(exponentials.valid & ~exponentials.is_alpha),
+            self.weight_written.eq(exponentials.valid & exponentials.token_last),
             self.tile_weight.eq(self.weight_written & (weight_token == 0)),
             self.final.eq(exponentials.valid & exponentials.final),
         ]
         with m.If(exponentials.valid):
             with m.If(exponentials.is_alpha):
-                m.d.sync += [self.alpha[weight_slot].eq(value), self.l.eq(rescale.o)]
-            with m.Else():
+                store(m, self.alpha, Cat(query, weight_slot), value)
+                store(m, self.l, query, rescale.o)
+            with m.Elif(~exponentials.skipped):
+                store(m, self.l, query, Mux(fresh, widen.o, accumulate.o))
+            with m.If(exponentials.token_last):
                 with m.If(~exponentials.skipped):
-                    m.d.sync += [self.l.eq(Mux(fresh, widen.o, accumulate.o)), fresh.eq(exponentials.final)]
+                    m.d.sync += fresh.eq(exponentials.final)
                 m.d.sync += [
                     weight_token.eq(Mux(exponentials.tile_last, 0, weight_token + 1)),
                     weight_slot.eq(weight_slot ^ exponentials.tile_last),
@@ -160,18 +174,18 @@ class OnlineSoftmax(wiring.Component):
         scores, skips, weights = [], [], []
         word = data.StructLayout({"score": fmt.bits, "skip": 1})
         for number in range(2):
-            slot = memory.Memory(shape=word, depth=max(params.tile_tokens, 2), init=[])
+            slot = memory.Memory(shape=word, depth=max(params.tile_tokens * params.queries, 2), init=[])
             m.submodules[f"slot_{number}"] = slot
             write, score_read, weight_read = slot.write_port(), slot.read_port(), slot.read_port()
             # A half is written by the scores of its tile, later by their weights, never by both in one cycle.
-            weight_here = self.weight_written & (weight_slot == number)
+            weight_here = exponentials.valid & ~exponentials.is_alpha & (weight_slot == number)
             m.d.comb += [
                 write.en.eq(weight_here | (score_valid & (score_beat.slot == number))),
-                write.addr.eq(Mux(weight_here, weight_token, score_token)),
+                write.addr.eq(Mux(weight_here, Cat(query, weight_token), Cat(score_query, score_token))),
                 write.data.score.eq(Mux(weight_here, stored, score)),
                 write.data.skip.eq(score_beat.skip),
-                score_read.addr.eq(exponentials.read_token),
-                weight_read.addr.eq(self.read_token),
+                score_read.addr.eq(Cat(exponentials.read_query[: params.query_bits], exponentials.read_token)),
+                weight_read.addr.eq(Cat(self.read_query[: params.query_bits], self.read_token)),
             ]
             scores.append(score_read.data.score)
             skips.append(score_read.data.skip)

@@ -23,12 +23,13 @@ __all__ = ["Counters", "KvBeat", "check_permissions", "kv_plan"]
 
 @dataclass(frozen=True)
 class KvBeat:
-    """One beat of the kv stream: its operation, its tile over all walks for V, and whether its token counts."""
+    """One beat of the kv stream: its operation, its tile over all walks for V, if its token counts, and its queries."""
 
     operation: int
     tile: int
     is_value: bool
     counts: bool
+    queries: int
 
     def allowed(self, key_operations: int, value_tiles: int) -> bool:
         return value_tiles > self.tile if self.is_value else key_operations > self.operation
@@ -42,7 +43,7 @@ def kv_plan(operations: Sequence[Operation]) -> list[KvBeat]:
         sizes = op.sizes
         for tile in kv_order(sizes.tile_tokens, sizes.walk_tokens):
             for token in range(tile.start, tile.start + tile.tokens):
-                beat = KvBeat(number, tiles + tile.number, tile.kind == "v", token < sizes.num_tokens)
+                beat = KvBeat(number, tiles + tile.number, tile.kind == "v", token < sizes.num_tokens, sizes.queries)
                 plan += [beat] * sizes.beats
         tiles += sizes.walk_tiles
     return plan
@@ -72,20 +73,23 @@ class Counters:
 def check_permissions(params: ProcessingParams, operations: Sequence[Operation], bench: StreamBench, counters) -> None:
     """Hold ``kv.ready`` of every cycle against the counters of that cycle, and those against the recurrence.
 
-    Whatever is allowed is taken, if no beat was taken in the cycle before; what counts and is not allowed is not: a
-    permission never comes a cycle late.
+    Whatever is allowed is taken, if no beat was taken in the cycle before, or in as many as that one has queries; what
+    counts and is not allowed is not: a permission never comes a cycle late.
     """
     plan = kv_plan(operations)
     kv = bench.trace("kv")
     taken = kv.valid & kv.ready
     position = np.concatenate(([0], np.cumsum(taken)))
+    free = 0
     for cycle in range(int(np.searchsorted(position, len(plan)))):
         beat = plan[position[cycle]]
         shown = counters.key_operations[cycle], counters.value_tiles[cycle]
         allowed = beat.allowed(*shown)
         what = f"cycle {cycle}, counters {shown}: {beat}"
-        if allowed and not (cycle and taken[cycle - 1]):
+        if allowed and cycle >= free:
             assert kv.ready[cycle], f"an allowed beat must be taken, {what}"
+        if taken[cycle]:
+            free = cycle + max(2, beat.queries)
         if not allowed and (beat.counts or not beat.is_value):
             assert not kv.ready[cycle], f"a beat that can be taken must be allowed, {what}"
         assert shown[0] <= beat.operation + 2, f"at most one operation may be allowed ahead, {what}"

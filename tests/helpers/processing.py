@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,6 +33,7 @@ __all__ = [
     "check_cycles",
     "check_states",
     "kinds_of",
+    "largest",
     "make_operation",
     "mixed_sizes",
     "offer",
@@ -48,7 +49,7 @@ STREAMS = ("command", "query", "kv", "head", "body")
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation in codes: q (head_dim,), k and v (walk_tokens, head_dim), and the fp32 scale.
+    """One operation in codes: q (queries, head_dim), k and v (walk_tokens, head_dim), and the fp32 scale.
 
     Rows of k and v that are passed over, and those behind the tokens that count, hold any codes. With slices, head_dim
     is that of all of them.
@@ -67,12 +68,12 @@ class Operation:
         return self.sizes.num_tokens
 
     def expected(self, params: ProcessingParams) -> PartialState:
-        """State of shape (1,) by the bit-exact golden model."""
+        """State of shape (queries,) by the bit-exact golden model: as many attentions, each by itself."""
         fmt = params.kv_format
         numerics = unit_numerics(params.exp, params.lanes, self.sizes.tile_tokens, params.slices, fmt)
         q, k, v = (fmt.from_codes(codes) for codes in (self.q, self.k[: self.num_tokens], self.v[: self.num_tokens]))
         wanted = ~self.skips[: self.num_tokens]
-        return local_state(q[None], k[:, None], v[:, None], float(self.scale), numerics, wanted)
+        return local_state(q, k[:, None], v[:, None], float(self.scale), numerics, wanted)
 
 
 @dataclass(frozen=True)
@@ -87,11 +88,11 @@ class State:
     o: np.ndarray | None
 
 
-def _scores(rng, head_dim, scores):
-    """Keys whose scores with q = 1 are ``scores``: the first element carries them."""
+def _scores(rng, queries, head_dim, scores):
+    """Keys whose scores with the first q, 1, are ``scores``: the first element carries them; and -1/2, 1/4, ... of."""
     k = np.zeros((len(scores), head_dim))
     k[:, 0] = np.asarray(scores) * head_dim**0.5
-    return np.ones(head_dim), k, rng.normal(size=k.shape)
+    return np.ones((queries, head_dim)) * (-0.5) ** np.arange(queries)[:, None], k, rng.normal(size=k.shape)
 
 
 def make_operation(
@@ -107,27 +108,27 @@ def make_operation(
     A share ``skipped`` of the tokens is passed over, by chance, the last that counts left out.
     """
     if isinstance(sizes, int):
-        sizes = OperationSizes.of(params, sizes)
+        sizes = largest(params, sizes)
     fmt = params.kv_format
-    n, head_dim = sizes.num_tokens, sizes.beats * params.lanes * params.slices
+    n, head_dim, queries = sizes.num_tokens, sizes.beats * params.lanes * params.slices, sizes.queries
     scale = np.float32(head_dim**-0.5)
-    q = rng.normal(size=head_dim) * 2
+    q = rng.normal(size=(queries, head_dim)) * 2
     k, v = rng.normal(size=(n, head_dim)) * 2, rng.normal(size=(n, head_dim))
     match kind:
         case "normal":
             pass
         case "eighty":
-            q, k, v = _scores(rng, head_dim, rng.choice([-80.0, 80.0, -79.5, 79.0], n))
+            q, k, v = _scores(rng, queries, head_dim, rng.choice([-80.0, 80.0, -79.5, 79.0], n))
         case "equal":
-            q, k, v = _scores(rng, head_dim, np.full(n, 3.25))
+            q, k, v = _scores(rng, queries, head_dim, np.full(n, 3.25))
         case "one far above":
             scores = rng.normal(size=n)
             scores[rng.integers(n) if n else slice(0)] = 70.0
-            q, k, v = _scores(rng, head_dim, scores)
+            q, k, v = _scores(rng, queries, head_dim, scores)
         case "rising":  # every tile rescales
-            q, k, v = _scores(rng, head_dim, np.arange(n) * 0.75)
+            q, k, v = _scores(rng, queries, head_dim, np.arange(n) * 0.75)
         case "largest":  # q.k = 65504^2 * head_dim: 11,585 times what fp16 holds; infinite and NaN in bf16
-            q, k = np.full(head_dim, fmt.max_finite), np.full((n, head_dim), fmt.max_finite)
+            q, k = np.full(q.shape, fmt.max_finite), np.full((n, head_dim), fmt.max_finite)
             k[rng.integers(0, 2, n) == 1] *= -1
         case "subnormal":
             tiny = fmt.min_normal * 2.0**-fmt.significand_bits
@@ -155,6 +156,11 @@ def make_operation(
     for array in (k, v):
         array[skips] = random_codes(fmt, array[skips].size, rng).reshape(-1, head_dim)
     return Operation(op_id, codes[0], k, v, scale, sizes, skips)
+
+
+def largest(params: ProcessingParams, num_tokens: int) -> OperationSizes:
+    """Sizes of an operation of the largest head dimension and tiles, and of as many queries as the unit holds of it."""
+    return OperationSizes.of(params, num_tokens, queries=params.held_beats // params.beats)
 
 
 KINDS = (
@@ -195,6 +201,8 @@ def mixed_sizes(params: ProcessingParams, rng: np.random.Generator, operations: 
     tiles = sorted({1, min(2, params.tile_tokens), min(3, params.tile_tokens), params.tile_tokens})
     made = []
     for number in range(operations):
+        held = min(params.queries, params.held_beats // beats[number % len(beats)])
+        queries = held - number // (len(beats) * len(tiles)) % held if number % 3 else held
         tile_tokens = tiles[number // len(beats) % len(tiles)]
         num_tokens = int(rng.choice([0, 1, tile_tokens, rng.integers(1, 4 * tile_tokens + 2)]))
         longer = int(rng.choice([0, 0, 1, tile_tokens, rng.integers(3 * tile_tokens + 2)]))
@@ -205,6 +213,7 @@ def mixed_sizes(params: ProcessingParams, rng: np.random.Generator, operations: 
                 walk_tokens=num_tokens + longer,
                 beats=beats[number % len(beats)],
                 tile_tokens=tile_tokens,
+                queries=queries,
             )
         )
     return made
@@ -226,7 +235,7 @@ def stimulus(params: ProcessingParams, operations: Sequence[Operation]) -> dict[
     layout = command_layout(params)
     payloads = {"command": [], "query": [], "kv": []}
     for op in operations:
-        fields = {"op_id": op.op_id, "scale": int(FP32.to_codes(op.scale)), **asdict(op.sizes)}
+        fields = {"op_id": op.op_id, "scale": int(FP32.to_codes(op.scale)), **op.sizes.command_fields}
         payloads["command"].append(layout.const(fields).as_value().value)
         bits = vector_layout(params).size
         payloads["query"] += [_side_by_side(words, bits) for words in _beats(params, op.q, op.sizes.beats)]
@@ -287,23 +296,27 @@ def offer(bench: StreamBench, params: ProcessingParams, operations: Sequence[Ope
 
 async def run(bench: StreamBench, params: ProcessingParams, operations: Sequence[Operation]) -> None:
     """Advance until every state is out and every kv beat in."""
-    bodies = sum(op.sizes.beats for op in operations if op.num_tokens)
+    heads = sum(op.sizes.queries for op in operations)
+    bodies = sum(op.sizes.query_beats for op in operations if op.num_tokens)
     kv = sum(op.sizes.kv_beats for op in operations)
-    await bench.until(head=len(operations), body=bodies, kv=kv, timeout_cycles=200_000)
+    await bench.until(head=heads, body=bodies, kv=kv, timeout_cycles=200_000)
 
 
 def check_states(params: ProcessingParams, operations: Sequence[Operation], states: Sequence[State]) -> None:
-    """Demand the golden model's states, bit for bit."""
-    assert len(states) == len(operations)
-    for number, (op, state) in enumerate(zip(operations, states, strict=True)):
-        what = f"operation {number} of {op.sizes}"
-        assert (state.op_id, state.fault) == (op.op_id, 0), what
-        assert state.empty == (op.num_tokens == 0), what
+    """Demand the golden model's states, bit for bit, one for each query, with ids that count on."""
+    assert len(states) == sum(op.sizes.queries for op in operations)
+    following = iter(states)
+    for number, op in enumerate(operations):
         expected = op.expected(params)
-        assert state.m == int(FP32.to_codes(expected.m)[0]), f"m of {what}"
-        assert state.l == int(FP32.to_codes(expected.l)[0]), f"l of {what}"
-        if state.o is not None:
-            np.testing.assert_array_equal(state.o, FP32.to_codes(expected.o)[0], err_msg=f"o of {what}")
+        for query in range(op.sizes.queries):
+            state = next(following)
+            what = f"query {query} of operation {number} of {op.sizes}"
+            assert (state.op_id, state.fault) == ((op.op_id + query) % (1 << params.op_id_bits), 0), what
+            assert state.empty == (op.num_tokens == 0), what
+            assert state.m == int(FP32.to_codes(expected.m)[query]), f"m of {what}"
+            assert state.l == int(FP32.to_codes(expected.l)[query]), f"l of {what}"
+            if state.o is not None:
+                np.testing.assert_array_equal(state.o, FP32.to_codes(expected.o)[query], err_msg=f"o of {what}")
 
 
 def check_cycles(

@@ -34,6 +34,11 @@ _FIXED_EXP = next(spec for spec in UNITS.values() if spec.fmt.name == "q5.10" an
         (ProcessingParams, {"token_bits": 33}, ValueError, "token_bits must be from 1 to 32, not 33"),
         (ProcessingParams, {"slices": 3}, ValueError, "slices must be a power of two, not 3"),
         (ProcessingParams, {"slices": 32}, ValueError, "slices must be from 1 to 16, not 32"),
+        (ProcessingParams, {"queries": 6}, ValueError, "queries must be a power of two, not 6"),
+        (ProcessingParams, {"queries": 0}, ValueError, "queries must be from 1 to 16, not 0"),
+        (ProcessingParams, {"queries": 4, "query_beats": 33}, ValueError, "query_beats must be from 8 to 32, not 33"),
+        (ProcessingParams, {"query_beats": 7}, ValueError, "query_beats must be from 8 to 8, not 7"),
+        (ProcessingParams, {"query_beats": 8.0}, TypeError, "query_beats must be an integer, not 8.0"),
         (ReductionParams, {"exp": _FIXED_EXP}, ValueError, "exp must be of format fp16 or bf16, not 'q5.10'"),
         (ProcessingParams, {"exp": _FIXED_EXP}, ValueError, "exp must be of format fp16 or bf16, not 'q5.10'"),
         (
@@ -68,6 +73,11 @@ def test_sizes_that_follow() -> None:
     assert FinishParams(head_dim=80).beats == 5
     assert [ProcessingParams(slices=slices).slice_levels for slices in (1, 2, 4, 8, 16)] == [0, 1, 2, 3, 4]
     assert ProcessingParams(tile_tokens=16).score_buffer_bytes == 128  # 2 tiles x 16 scores x 4 B
+    shared = ProcessingParams(queries=8, tile_tokens=16)
+    assert shared.vector_buffer_bytes == 8 * 128 * (2 + 4)
+    assert shared.buffer_bytes == 8 * 128 * 6 + 8 * 128
+    fewer = shared.replace(query_beats=32)  # 512 elements
+    assert (fewer.held_beats, fewer.vector_buffer_bytes) == (32, 3072)
 
 
 def test_formats_that_follow() -> None:

@@ -102,6 +102,27 @@ def test_hand_counted_cycles_of_single_beats():
     assert (one.kv_beats, one.exposed, one.interval, one.total) == (2, 24, 27, 25 + 8)
 
 
+def test_hand_counted_cycles_of_two_queries():
+    """Each beat is used twice, exponentials are twice as many, and both bodies follow the last use."""
+    params = ProcessingParams(queries=2, tile_tokens=4)
+    # K in 0 to 15; of the weights of both queries, issued in 15 + 9 and 16 + 9, the later can be used in 16 + 9 + 14.
+    one = cycles(params, OperationSizes.of(params, 1, queries=2))
+    assert (one.kv_beats, one.exposed, one.interval, one.total) == (16, 39 - 16, 39 + 16, 54 + 7 + 16)
+    # K0 in 0 to 63, K1 in 64 to 79; V0 waits for cycle 63 + 9 + 15 = 87 and ends in 150, V1 follows at once.
+    five = cycles(params, OperationSizes.of(params, 5, queries=2))
+    assert (five.kv_beats, five.exposed, five.interval) == (80, 87 - 80, 167)
+    none = cycles(params, OperationSizes.of(params, 0, queries=2))
+    assert (none.kv_beats, none.interval, none.total) == (0, 17, 0)
+
+
+def test_queries_beyond_the_words_of_a_unit_are_refused():
+    params = ProcessingParams(queries=8, query_beats=32)
+    assert OperationSizes.of(params, 1, queries=8, beats=4).query_beats == 32
+    for queries, message in ((5, "at most 4 of 8 beats, not 5"), (9, "from 1 to 8, not 9"), (0, "at least 1, not 0")):
+        with pytest.raises(ValueError, match=f"^queries must be {message}$"):
+            OperationSizes.of(params, 1, queries=queries)
+
+
 @pytest.mark.parametrize(
     ("sizes", "error", "message"),
     [
@@ -132,12 +153,17 @@ def test_sizes_of_another_unit_are_refused():
 @pytest.mark.parametrize(("lanes", "slices"), [(16, 1), (2, 1), (4, 4)])
 @pytest.mark.parametrize("beats", [1, 2, 3, 12])
 @pytest.mark.parametrize("tile_tokens", [1, 2, 3, 5, 16])
-def test_the_closed_form_equals_the_recurrence(lanes, slices, beats, tile_tokens):
-    params = ProcessingParams(head_dim=12 * lanes, lanes=lanes, slices=slices)
-    empty = OperationSizes.of(params, 0, beats=beats)
-    for n in range(5 * tile_tokens + 3):
+@pytest.mark.parametrize("queries", [1, 2, 3, 8])
+def test_the_closed_form_equals_the_recurrence(lanes, slices, beats, tile_tokens, queries):
+    params = ProcessingParams(head_dim=12 * lanes, lanes=lanes, slices=slices, queries=8)
+    shared = {"beats": beats, "tile_tokens": tile_tokens, "queries": queries}
+    empty = OperationSizes.of(params, 0, **shared)
+    counts = range(5 * tile_tokens + 3)
+    # Every rest of every number of tiles is tried with one query; its borders do with several.
+    borders = {n for n in counts if n % tile_tokens in (0, 1, tile_tokens - 1)}
+    for n in counts if queries == 1 else sorted(borders):
         for dropped in {0, 1, tile_tokens - 1, tile_tokens + 1, 5 * tile_tokens + 1}:
-            each = OperationSizes.of(params, n, walk_tokens=n + dropped, beats=beats, tile_tokens=tile_tokens)
+            each = OperationSizes.of(params, n, walk_tokens=n + dropped, **shared)
             if not each.walk_tokens:
                 continue
             run_of = predict(params, [each, each, empty, each])
@@ -146,7 +172,7 @@ def test_the_closed_form_equals_the_recurrence(lanes, slices, beats, tile_tokens
             assert second - first == closed.interval, each
             assert behind - second == closed.interval + cycles(params, empty).interval, each
             if n:
-                assert run_of.body[beats - 1] - first == closed.total, each
+                assert run_of.body[each.query_beats - 1] - first == closed.total, each
 
 
 @pytest.mark.parametrize(("head_dim", "tile_tokens"), [(128, 16), (32, 12), (512, 1), (48, 8)])
@@ -207,9 +233,9 @@ class _LoneSlice(Component):
         return m
 
 
-@pytest.mark.parametrize("delay", [0, 1, 2])
-def test_a_sum_that_misses_its_cycle_is_a_fault(delay):
-    params = ProcessingParams(head_dim=4, lanes=2, slices=2)
+@pytest.mark.parametrize(("delay", "queries"), [(0, 1), (1, 1), (2, 1), (1, 2), (3, 2)])
+def test_a_sum_that_misses_its_cycle_is_a_fault(delay, queries):
+    params = ProcessingParams(head_dim=4, lanes=2, slices=2, queries=queries)
     rng = np.random.default_rng(3)
     counts = [3, 0, 1]
     operations = [make_operation(params.replace(slices=1), rng, n, "normal") for n in counts]
@@ -218,7 +244,7 @@ def test_a_sum_that_misses_its_cycle_is_a_fault(delay):
         offer(bench, params.replace(slices=1), operations)
         await run(bench, params, operations)
         heads = [head_layout(params).from_bits(head) for head in bench.items("head")]
-        assert [head.fault for head in heads] == [int(delay != 1 and n > 0) for n in counts]
+        assert [head.fault for head in heads] == [int(delay != 1 and n > 0) for n in counts for _ in range(queries)]
 
     run_pysim(_LoneSlice(params, delay), scenario)
 
@@ -234,10 +260,15 @@ _SMALL = {
     "three beats": ProcessingParams(head_dim=6, lanes=2, tile_tokens=3, op_id_bits=2, token_bits=5),
     "tiles of one": ProcessingParams(head_dim=4, lanes=2, tile_tokens=1),
     "two slices": ProcessingParams(head_dim=6, lanes=2, tile_tokens=3, slices=2),
+    "two queries of one beat": ProcessingParams(head_dim=6, lanes=2, tile_tokens=2, queries=2, query_beats=3),
+}
+_SHARED = {
+    "four queries": ProcessingParams(head_dim=8, lanes=4, tile_tokens=4, queries=4),
+    "two slices of two queries": ProcessingParams(head_dim=6, lanes=2, tile_tokens=3, slices=2, queries=2),
 }
 _BF16 = {
-    preset: UNIT_PRESETS[preset].processing.replace(head_dim=4, lanes=2, tile_tokens=3)
-    for preset in ("pam-hbm-bf16", "pam-hbm-bf16-small")
+    preset: UNIT_PRESETS[preset].processing.replace(head_dim=4, lanes=2, tile_tokens=3, queries=queries)
+    for preset, queries in (("pam-hbm-bf16", 1), ("pam-hbm-bf16-small", 2))
 }
 _STALLS = {"free": (0.0, 0.0), "both ends": (0.3, 0.5), "outputs": (0.0, 0.96)}
 
@@ -246,6 +277,12 @@ _STALLS = {"free": (0.0, 0.0), "both ends": (0.3, 0.5), "outputs": (0.0, 0.96)}
 @pytest.mark.parametrize("stalls", _STALLS)
 def test_small_units_are_right_in_bits_and_cycles(size, stalls):
     _run_all_kinds(_SMALL[size], *_STALLS[stalls], mixed=16)
+
+
+@pytest.mark.parametrize("size", _SHARED)
+def test_units_of_more_queries_are_right_in_bits_and_cycles(size):
+    """Once under stalls: ``tests/rtl/test_processing.py`` has the others."""
+    _run_all_kinds(_SHARED[size], 0.1, 0.2, mixed=6)
 
 
 @pytest.mark.parametrize("preset", _BF16)

@@ -16,6 +16,7 @@ from tests.helpers.processing import (
     check_cycles,
     check_states,
     kinds_of,
+    largest,
     make_operation,
     mixed_sizes,
     offer,
@@ -55,7 +56,7 @@ def _operations(
 
 
 def _closed(params: ProcessingParams, num_tokens: int) -> OperationCycles:
-    return cycles(params, OperationSizes.of(params, num_tokens))
+    return cycles(params, largest(params, num_tokens))
 
 
 async def _check(bench: CocotbBench, params: ProcessingParams, operations: list[Any], *, stalled: bool) -> None:
@@ -79,8 +80,8 @@ async def every_size_back_to_back(dut: Any) -> None:
         closed = _closed(params, n)
         if n:
             assert kv[beats_before] == start, f"first beat of {n} tokens"
-            assert body[bodies_before + params.beats - 1] == start + closed.total, f"last body beat of {n} tokens"
-            bodies_before += params.beats
+            bodies_before += largest(params, n).query_beats
+            assert body[bodies_before - 1] == start + closed.total, f"last body beat of {n} tokens"
         start += closed.interval
         beats_before += closed.kv_beats
 
@@ -94,9 +95,10 @@ async def the_answer_is_attention(dut: Any) -> None:
     offer(bench, params, operations)
     await run(bench, params, operations)
     states = unpack(params, bench.items("head"), bench.items("body"))
-    for op, state in zip(operations, states, strict=True):
+    every_query = [(op, query) for op in operations for query in range(op.sizes.queries)]
+    for (op, query), state in zip(every_query, states, strict=True):
         q, k, v = (params.kv_format.from_codes(codes).astype(np.float64) for codes in (op.q, op.k, op.v))
-        exact = attention_reference(q[None], k[:, None], v[:, None], float(op.scale))[0]
+        exact = attention_reference(q, k[:, None], v[:, None], float(op.scale))[query]
         assert state.o is not None
         o, l = FP32.from_codes(state.o).astype(np.float64), float(FP32.from_codes(state.l))
         # u is half an ulp of 1, 2^-11 in fp16. A weight has a relative error of u from its own rounding and u |x| from
@@ -137,7 +139,7 @@ async def mixed_operations_under_stalls(dut: Any, idle: float, pause: float) -> 
 @cocotb.test()
 @cocotb.parametrize(idle=[0.0, 0.4], pause=[0.0, 0.5, 0.96])
 async def operations_of_every_run_time_size(dut: Any, idle: float, pause: float) -> None:
-    """Beats, tiles, tokens and walks change from operation to operation; three in ten tokens are passed over."""
+    """Beats, tiles, tokens, walks and queries change with every operation; three in ten tokens are passed over."""
     params = _params()
     bench = await CocotbBench.start(dut)
     counts = mixed_sizes(params, np.random.default_rng(int(100 * pause)), 60)
@@ -185,9 +187,9 @@ async def reset_at_any_cycle_starts_anew(dut: Any) -> None:
     params = _params()
     bench = await CocotbBench.start(dut)
     dropping = OperationSizes.of(params, 2, walk_tokens=2 * params.tile_tokens + 3, beats=1)
-    before = _operations(params, [params.tile_tokens + 2, dropping, 3, 1], ("any code", "special"), seed=6)
-    after = _operations(params, [1, 0, dropping, params.tile_tokens + 1], ("normal",), seed=7)
-    length = _closed(params, params.tile_tokens + 2).total + 2 * params.beats
+    before = _operations(params, [params.tile_tokens + 2, dropping, 3, 1], ("any code", "special"), seed=6, skipped=0.4)
+    after = _operations(params, [1, 0, dropping, params.tile_tokens + 1], ("normal",), seed=7, skipped=0.4)
+    length = _closed(params, params.tile_tokens + 2).total + 2 * params.held_beats
     for number, cycle in enumerate(np.linspace(1, length, 24).astype(int)):
         for name in _OUTPUTS:
             bench.stall(name, 0.8 * (number % 2))

@@ -24,6 +24,15 @@ _DESIGNS = {
     "d40": {"head_dim": 40, "lanes": 8, "tile_tokens": 5},
     "d16": {"head_dim": 16, "lanes": 4, "tile_tokens": 8, "op_id_bits": 3},
     "bf16": {"head_dim": 12, "lanes": 4, "tile_tokens": 4, "kv_format": "bf16"},
+    "eight queries": {"head_dim": 48, "lanes": 8, "tile_tokens": 4, "queries": 8, "query_beats": 29},
+    "bf16, four slices of two queries": {
+        "head_dim": 12,
+        "lanes": 4,
+        "tile_tokens": 4,
+        "slices": 4,
+        "queries": 2,
+        "kv_format": "bf16",
+    },
     "four slices": {"head_dim": 12, "lanes": 4, "tile_tokens": 4, "slices": 4},
 }
 _TOP = "nearkv_processing"
@@ -35,7 +44,7 @@ def test_states_and_cycles(name):
     _run(name, "tests.rtl.tb_processing")
 
 
-@pytest.mark.parametrize("name", ["d128", "d16", "four slices"])
+@pytest.mark.parametrize("name", ["d128", "d16", "eight queries", "four slices"])
 def test_permissions(name):
     _run(name, "tests.rtl.tb_processing_permissions")
 
