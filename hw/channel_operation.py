@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
     from hw.device_params import ChannelParams
 
-__all__ = ["ChannelOperation", "KvHead", "PlacedOperation", "place_operations", "shared_head"]
+__all__ = ["ChannelOperation", "KvHead", "PlacedOperation", "place_operations", "shared_head", "shared_pass"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChannelOperation:
-    """One query over the tokens of one KV head in one channel.
+    """One query, or several that share every column read, over the tokens of one KV head in one channel.
 
     Parameters
     ----------
-    query : ndarray of uint16, shape (head_dim,)
+    query : ndarray of uint16, shape (head_dim,) or (queries, head_dim)
         Codes of q.
     keys, values : sequence of ndarray of uint16, shape (tokens, head_dim)
         Codes of the tokens of each simulated part; a part may have none.
@@ -66,6 +66,16 @@ class ChannelOperation:
     def walk_tokens(self) -> int:
         """Tokens of each part that are read."""
         return int(self.tokens.max(initial=0)) if self.positions is None else len(self.positions)
+
+    @property
+    def head_dim(self) -> int:
+        """Elements of a query, a key or a value."""
+        return self.query.shape[-1]
+
+    @property
+    def queries(self) -> npt.NDArray[np.uint16]:
+        """Codes of q, of shape (queries, head_dim)."""
+        return np.atleast_2d(self.query)
 
     @property
     def marks(self) -> npt.NDArray[np.bool_]:
@@ -168,6 +178,11 @@ def shared_head(operation: ChannelOperation, queries: Sequence[npt.NDArray[np.ui
     return [replace(later if number else operation, query=query) for number, query in enumerate(queries)]
 
 
+def shared_pass(operation: ChannelOperation, queries: Sequence[npt.NDArray[np.uint16]]) -> ChannelOperation:
+    """Return one operation for all of ``queries`` on the KV head of ``operation``, which reads the rows once."""
+    return replace(operation, query=np.stack(queries))
+
+
 def place_operations(
     params: ChannelParams, operations: Sequence[ChannelOperation]
 ) -> tuple[list[PlacedOperation], list[KvHead]]:
@@ -203,6 +218,7 @@ def place_operations(
                 "positions must be None for units at the bank groups, which read all tokens, "
                 f"not {operation.positions.tolist()!r}"
             )
+        _require_room(params, operation)
         own = operation.kv_head is None
         names.append(("own", number) if own else ("head", operation.kv_head))
         groups.setdefault(names[-1], []).append(operation)
@@ -211,7 +227,7 @@ def place_operations(
     for name, members in groups.items():
         keys, values = _history(members)
         most = max(int(member.tokens.max(initial=0)) for member in members)
-        rows = kv_rows(params, len(members[0].query), most)
+        rows = kv_rows(params, members[0].head_dim, most)
         value_row = row + -(-rows.tiles // params.turn_banks) * params.turn_banks
         heads[name] = KvHead(rows=rows, key_row=row, value_row=value_row, keys=keys, values=values)
         row = heads[name].end_row
@@ -219,11 +235,25 @@ def place_operations(
         PlacedOperation(
             operation=operation,
             head=heads[name],
-            walk=kv_rows(params, len(operation.query), operation.walk_tokens),
+            walk=kv_rows(params, operation.head_dim, operation.walk_tokens),
         )
         for name, operation in zip(names, operations, strict=True)
     ]
     return placed, list(heads.values())
+
+
+def _require_room(params: ChannelParams, operation: ChannelOperation) -> None:
+    """Raise ValueError unless the units have room for the queries of an operation, and for as many o."""
+    unit = params.processing
+    queries = len(operation.queries)
+    require_int("queries", queries, 1, unit.queries)
+    beats = kv_rows(params, operation.head_dim, 0).beats
+    wanted = queries * beats * unit.lanes * (unit.kv_format.bytes + unit.state_format.bytes)
+    if wanted > unit.vector_buffer_bytes:
+        raise ValueError(
+            f"q and o of {queries} queries of {operation.head_dim} elements must have at most the "
+            f"{unit.vector_buffer_bytes} B that a unit has for them, not {wanted} B"
+        )
 
 
 def _history(members: Sequence[ChannelOperation]) -> tuple[list[npt.NDArray[np.uint16]], list[npt.NDArray[np.uint16]]]:
@@ -232,7 +262,7 @@ def _history(members: Sequence[ChannelOperation]) -> tuple[list[npt.NDArray[np.u
     for number in range(1, len(members)):
         earlier = members[number - 1]
         counts, keys, values = before[number]
-        same = len(earlier.query) == len(members[number].query) and np.array_equal(earlier.tokens, counts)
+        same = earlier.head_dim == members[number].head_dim and np.array_equal(earlier.tokens, counts)
         for had, has in ((earlier.keys, keys), (earlier.values, values)):
             same = same and all(np.array_equal(one, other) for one, other in zip(had, has, strict=True))
         if not same:

@@ -44,6 +44,8 @@ class ChannelRun:
     ----------
     rows : list of KvRows
         Walk of each operation.
+    queries : list of int
+        Queries of each operation: so many states it gives, one after another.
     row_commands, column_commands : StreamRecord
         Commands of the two buses and the cycles in which they were issued.
     heads, bodies : list of StreamRecord
@@ -58,6 +60,7 @@ class ChannelRun:
 
     params: ChannelParams
     rows: list[KvRows]
+    queries: list[int]
     row_commands: StreamRecord
     column_commands: StreamRecord
     heads: list[StreamRecord]
@@ -90,10 +93,11 @@ class ChannelRun:
         ]
 
     def states(self, group: int, numerics: Numerics) -> Iterator[PartialState]:
-        """Yield the state of each operation that a simulated group gave."""
+        """Yield the state of each query of each operation that a simulated group gave."""
         state = self.params.reduction
         bodies = iter(self.bodies[group].payloads)
-        for rows, head in zip(self.rows, self.heads[group].payloads, strict=True):
+        walks = [rows for rows, queries in zip(self.rows, self.queries, strict=True) for _ in range(queries)]
+        for rows, head in zip(walks, self.heads[group].payloads, strict=True):
             empty = unpack(head_layout(state), head)["empty"]
             beats = 0 if empty else rows.beats * self.params.processing.slices
             yield unpack_state(state, head, [next(bodies) for _ in range(beats)], numerics)
@@ -153,13 +157,17 @@ def run_channel(
     placed, heads = place_operations(params, operations)
     needed = -(-heads[-1].end_row // params.turn_banks) if heads else 0
     rows = max(1 << (needed - 1).bit_length() if needed else 1, 4) if rows is None else rows
+    queries = [len(item.operation.queries) for item in placed]
+    first_queries = np.cumsum([0, *queries])
     verilog, top = bench_verilog(params, groups=groups, rows=rows, platform=platform)
     selections = [selection_streams(params, item) for item in placed]
     streams: dict[str, Any] = {
         "load": list(load_items(params, heads, groups=groups, rows=rows)),
         "setup": [first_refresh_cycles],
-        "operation": [_operation(params, item, number) for number, item in enumerate(placed)],
-        "query": [beat for item in placed for beat in _query(params, item)],
+        "operation": [_operation(params, item, int(first)) for item, first in zip(placed, first_queries, strict=False)],
+        "query": [
+            beat for item in placed for query in item.operation.queries for beat in _columns(params, item, query)
+        ],
         "append": [column for item in placed for column in _append(params, item)],
         "selection": [item for request, _ in selections for item in request],
         "words": [word for _, words in selections for word in words],
@@ -168,9 +176,11 @@ def run_channel(
     wanted: dict[str, int] = {}
     for group in range(groups):
         parts = range(group * params.parts_per_group, (group + 1) * params.parts_per_group)
-        wanted[f"head__{group}"] = len(operations)
+        wanted[f"head__{group}"] = sum(queries)
         wanted[f"body__{group}"] = sum(
-            item.walk.beats * slices for item in placed if item.operation.counted_tokens[parts].any()
+            item.walk.beats * slices * len(item.operation.queries)
+            for item in placed
+            if item.operation.counted_tokens[parts].any()
         )
     run = run_streams(verilog, top, streams, wanted, max_cycles=max_cycles)
     found = run.streams
@@ -186,6 +196,7 @@ def run_channel(
     return ChannelRun(
         params,
         [item.walk for item in placed],
+        queries,
         since("row_command"),
         since("column_command"),
         [since(f"head__{group}") for group in range(groups)],
@@ -197,8 +208,9 @@ def run_channel(
 
 
 def _operation(params: ChannelParams, item: PlacedOperation, number: int) -> int:
-    """Return the payload of one operation."""
+    """Return the payload of one operation, whose first query has this number among all."""
     op, walk, head = item.operation, item.walk, item.head
+    last_query = len(op.queries) - 1
     word = operation_layout(params).const(
         {
             "unit": {
@@ -207,6 +219,7 @@ def _operation(params: ChannelParams, item: PlacedOperation, number: int) -> int
                 "beats": walk.beats,
                 "tile_tokens": walk.tile_tokens,
                 "walk_tokens": walk.walk_tokens,
+                "last_query": last_query,
             },
             "rows": {
                 "key_row": head.key_row,
@@ -215,6 +228,7 @@ def _operation(params: ChannelParams, item: PlacedOperation, number: int) -> int
                 "tile_columns": walk.tile_columns,
                 "last_columns": walk.last_columns,
                 "token_columns": walk.beats,
+                "last_query": last_query,
                 "selected": op.positions is not None,
                 "append": _append_place(params, item),
             },
@@ -252,11 +266,6 @@ def _append(params: ChannelParams, item: PlacedOperation) -> list[int]:
     if op.append_part >= len(op.keys):
         return [0] * (2 * item.walk.beats * params.processing.slices)
     return [column for kind in (op.keys, op.values) for column in _columns(params, item, kind[op.append_part][-1])]
-
-
-def _query(params: ChannelParams, item: PlacedOperation) -> list[int]:
-    """Return the beats of a query."""
-    return _columns(params, item, item.operation.query)
 
 
 def _columns(params: ChannelParams, item: PlacedOperation, vector: npt.NDArray[np.uint16]) -> list[int]:

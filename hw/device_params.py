@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
@@ -154,6 +155,24 @@ class ChannelParams:
         """Bursts of a column that carry a command: 16 bytes for all units and the token count of every part."""
         bits = 8 * 16 + self.parts * self.processing.token_bits
         return -(-bits // (8 * self.organisation.column_bytes))
+
+    @property
+    def use_cycles(self) -> tuple[int, ...]:
+        """Cycles of the memory clock in which a unit uses a column for 1, 2, ... queries: it takes no other meanwhile.
+
+        Of that many consecutive cycles at least as many as there are queries are cycles of the logic.
+        """
+        return tuple(math.ceil(queries / self.logic_ratio) for queries in range(1, self.processing.queries + 1))
+
+    def column_cycles(self, queries: int) -> int:
+        """Return the least cycles between two reads of one row, the power cap left out.
+
+        Parameters
+        ----------
+        queries : int
+            Queries of the operation.
+        """
+        return max(self.timing.n_ccdab, self.use_cycles[queries - 1])
 
     @property
     def head_dim(self) -> int:

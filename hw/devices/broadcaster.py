@@ -18,10 +18,10 @@ __all__ = ["Broadcaster"]
 class Broadcaster(wiring.Component):
     """Send each operation's command and query over the channel's data bus, and hand its rows on.
 
-    The command takes ``params.command_columns`` bursts, the query one for every beat; bursts are n_ccdl apart, and one
-    is sent only when every unit has room for it. A query is cut over the banks of every group where the head dimension
-    is, else all banks get all of it. The rows follow when the query has been sent, so that a sequencer never reads keys
-    that nobody expects.
+    The command takes ``params.command_columns`` bursts, each of its queries one for every beat; bursts are n_ccdl
+    apart, and one is sent only when every unit has room for it. A query is cut over the banks of every group where the
+    head dimension is, else all banks get all of it. The rows follow when the queries have been sent, so that a
+    sequencer never reads keys that nobody expects.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class Broadcaster(wiring.Component):
     operation : In(stream of operation_layout)
         Operations.
     query : In(stream of vector_layout)
-        Their queries: ``beats`` beats for every bank that holds a slice.
+        Their queries, one behind the other: ``beats`` beats for every bank that holds a slice.
     rows : Out(stream of rows_layout)
         Rows of an operation whose command and query have been sent.
     wanted : Out(1)
@@ -92,7 +92,9 @@ class Broadcaster(wiring.Component):
         beat = Signal(range(params.processing.beats))
         bank = Signal(range(max(slices, 2)))  # a signal of no bits is no Verilog
         bank_last = beat == operation.unit.beats - 1
-        query_last = bank_last & (bank == slices - 1)
+        query = Signal(params.processing.query_range)
+        query_end = bank_last & (bank == slices - 1)
+        query_last = query_end & (query == operation.unit.last_query)
         handing = Signal()
         m.d.comb += [
             self.is_command.eq(~querying),
@@ -115,7 +117,9 @@ class Broadcaster(wiring.Component):
         with m.If(self.granted & querying):
             m.d.sync += beat.eq(Mux(bank_last, 0, beat + 1))
             with m.If(bank_last):
-                m.d.sync += bank.eq(Mux(query_last, 0, bank + 1))
+                m.d.sync += bank.eq(Mux(query_end, 0, bank + 1))
+            with m.If(query_end):
+                m.d.sync += query.eq(Mux(query_last, 0, query + 1))
             with m.If(query_last):
                 m.d.sync += [querying.eq(0), handing.eq(1)]
         with m.If(self.operation.ready):

@@ -15,11 +15,13 @@ from hw.devices.group_walk import GroupWalk
 from hw.devices.power_cap import PowerCap
 from hw.devices.refresh import RefreshTimer
 from hw.devices.row_pair import RowPair
-from hw.devices.sequencer_ports import drive_command, permitted, sequencer_members
+from hw.devices.sequencer_ports import drive_command, permitted, sequencer_members, used_up
 from hw.devices.spacing import Spacing
 from hw.memory.rules import distance, same_bank_activation_cycles
 
 if TYPE_CHECKING:
+    from amaranth.lib import data
+
     from hw.device_params import ChannelParams
 
 __all__ = ["GroupSequencer"]
@@ -61,7 +63,9 @@ class GroupSequencer(wiring.Component):
                                                         +-- n_rtpl -- PRESB a -- n_rp -- ACTSB a
 
     ACTSB commands keep :func:`hw.memory.rules.same_bank_activation_cycles`: no more activations a rank than JEDEC's
-    window of four allows. All other distances are those of :func:`hw.memory.rules.distance`.
+    window of four allows. All other distances are those of :func:`hw.memory.rules.distance`. Where units use a column
+    longer than n_ccdab, for several queries, that is the distance of two columns
+    (:meth:`hw.device_params.ChannelParams.column_cycles`).
 
     Latency and throughput
     ----------------------
@@ -99,7 +103,7 @@ class GroupSequencer(wiring.Component):
 
         front = rows.front
         events = {name: Signal(name=name) for name in (*_COMMANDS, "close_all")}
-        spaced = self._spacings(m, events)
+        spaced = self._spacings(m, events, front)
         closing_bank = Signal.like(front.bank, name="closing_bank")
         banks = self._banks(m, events, opened=rows.wanted_bank, front=front.bank, closing=closing_bank)
 
@@ -171,7 +175,7 @@ class GroupSequencer(wiring.Component):
             ]
         return banks
 
-    def _spacings(self, m: Module, events: dict[str, Signal]) -> dict[str, Value]:
+    def _spacings(self, m: Module, events: dict[str, Signal], front: data.View) -> dict[str, Value]:
         """Return, for each kind of command, whether those before it, to whatever bank, are far enough away."""
         timing = self.params.timing
         found: dict[str, list[Value]] = {name: [] for name in _COMMANDS}
@@ -184,6 +188,7 @@ class GroupSequencer(wiring.Component):
                     m.submodules[f"{before}_{after}"] = spacing = Spacing(cycles)
                     m.d.comb += spacing.event.eq(events[before])
                     found[after].append(spacing.ready)
+        found["read"] += used_up(m, self.params, read=events["read"], last_query=front.last_query)
         if self.params.column_period is not None:
             m.submodules.cap = cap = PowerCap(self.params.column_period, self.params.cap_burst_columns)
             m.d.comb += cap.take.eq(events["read"])

@@ -20,8 +20,8 @@ def visit_layout(params: ChannelParams) -> data.StructLayout:
     """Return the layout of one opening of a row, of which ``columns`` columns are read from column 0 on.
 
     ``first`` marks the first row of an operation; ``tile`` counts the rows of its kind from 0; ``operation`` and
-    ``value_tile`` count operations, and tiles of values, from reset, modulo 4; ``append`` and ``token_columns`` are
-    those of the operation.
+    ``value_tile`` count operations, and tiles of values, from reset, modulo 4; ``append``, ``token_columns``
+    and ``last_query`` are those of the operation.
     """
     organisation = params.organisation
     return data.StructLayout(
@@ -36,6 +36,7 @@ def visit_layout(params: ChannelParams) -> data.StructLayout:
             "value_tile": 2,
             "append": append_layout(params),
             "token_columns": range(organisation.columns + 1),
+            "last_query": params.processing.query_range,
         }
     )
 
@@ -105,6 +106,7 @@ class GroupWalk(wiring.Component):
             visit.value_tile.eq(value_tile),
             visit.append.eq(current.append),
             visit.token_columns.eq(current.token_columns),
+            visit.last_query.eq(current.last_query),
         ]
         with m.If(self.rows.valid & self.rows.ready):
             m.d.sync += [current.eq(self.rows.payload), keys.eq(0), values.eq(0), is_value.eq(0), first.eq(1)]

@@ -46,8 +46,8 @@ def rows_layout(params: ChannelParams) -> data.StructLayout:
     """Rows that an operation reads: keys from ``key_row`` on, values from ``value_row`` on.
 
     There are ``tiles`` tiles of keys, as many of values, of ``tile_columns`` columns, the last of ``last_columns``; a
-    token has ``token_columns`` of them. A tile is a row from column 0 on, or, where tokens are ``selected``, the next
-    places of a list. ``append`` is written before it is read.
+    token has ``token_columns`` of them, and the units use each for ``last_query + 1`` queries. A tile is a row from
+    column 0 on, or, where tokens are ``selected``, the next places of a list. ``append`` is written before it is read.
     """
     rows, columns = params.part_rows, params.organisation.columns
     return data.StructLayout(
@@ -58,6 +58,7 @@ def rows_layout(params: ChannelParams) -> data.StructLayout:
             "tile_columns": range(columns + 1),
             "last_columns": range(columns + 1),
             "token_columns": range(columns + 1),
+            "last_query": params.processing.query_range,
             "selected": 1,
             "append": append_layout(params),
         }
@@ -65,7 +66,7 @@ def rows_layout(params: ChannelParams) -> data.StructLayout:
 
 
 def operation_layout(params: ChannelParams) -> data.StructLayout:
-    """One operation of a channel: one query over the tokens that its parts hold.
+    """One operation of a channel: one query, or those that share a KV head, over the tokens that its parts hold.
 
     ``unit`` is what all processing units are told, ``num_tokens`` left out; ``tokens`` is that number for each part: of
     the walk, the tokens up to the last one that it attends to.

@@ -57,6 +57,8 @@ class RowWalk(wiring.Component):
         New token of the operation.
     token_columns : Out
         Columns of a token.
+    last_query : Out
+        Number of the last query that uses the column, counted from 0.
     operation, value_tile : Out(2)
         Number of the column's operation, and of the next tile of values, counted from reset, modulo 4.
     read : In(1)
@@ -76,6 +78,7 @@ class RowWalk(wiring.Component):
     wanted: Signal
     append: data.View
     token_columns: Signal
+    last_query: Signal
     operation: Signal
     value_tile: Signal
     read: Signal
@@ -98,6 +101,7 @@ class RowWalk(wiring.Component):
                 "wanted": Out(params.parts),
                 "append": Out(append_layout(params)),
                 "token_columns": Out(range(organisation.columns + 1)),
+                "last_query": Out(params.processing.query_range),
                 "operation": Out(2),
                 "value_tile": Out(2),
                 "read": In(1),
@@ -131,6 +135,7 @@ class RowWalk(wiring.Component):
             self.wanted.eq(Mux(current.selected, selected.wanted, -1)),
             self.append.eq(current.append),
             self.token_columns.eq(current.token_columns),
+            self.last_query.eq(current.last_query),
             advance.eq(active & whole & (current.selected | self.closed)),
         ]
         with m.If(self.begin):

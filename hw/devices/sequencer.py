@@ -14,7 +14,7 @@ from hw.devices.power_cap import PowerCap
 from hw.devices.read_marks import ReadMarks
 from hw.devices.refresh import RefreshTimer
 from hw.devices.row_walk import RowWalk
-from hw.devices.sequencer_ports import drive_command, permitted, sequencer_members
+from hw.devices.sequencer_ports import drive_command, permitted, sequencer_members, used_up
 from hw.devices.spacing import Spacing
 
 __all__ = ["ChannelSequencer"]
@@ -40,7 +40,8 @@ class ChannelSequencer(wiring.Component):
 
     Protocol
     --------
-    Reads are issued n_cl cycles before their data reach the units, which have no place to keep columns. Keys are read
+    Reads are issued n_cl cycles before their data reach the units, which have no place to keep columns: a column that
+    is used for several queries is followed by the next one when the units are through with it. Keys are read
     when the units count the operation in ``key_operations``, values when they count the tile in ``value_tiles`` (see
     :class:`hw.units.processing.ProcessingUnit`); a row may be opened before that. ``start`` begins operation, and sets
     when the first refresh is due.
@@ -55,7 +56,9 @@ class ChannelSequencer(wiring.Component):
 
         ACTAB -- n_rcdrd -- MACAB -- n_ccdab -- MACAB ... MACAB -- n_rtpl -- PREA -- n_rp -- ACTAB
 
-    or later where n_ras, n_rc, the power cap or the units say so. A row with w columns to write::
+    or later where n_ras, n_rc, the power cap or the units say so. Where units use a column longer than n_ccdab, for
+    several queries, that is the distance (:meth:`hw.device_params.ChannelParams.column_cycles`), also of the last
+    column of a row from the first of the next. A row with w columns to write::
 
         ACTAB -- n_rcdwr -- WR -- n_ccdl -- WR ... WR -- n_cwl + n_bl + n_wtrl -- MACAB ...
 
@@ -124,7 +127,7 @@ class ChannelSequencer(wiring.Component):
         wiring.connect(m, wiring.flipped(self.places), walk.places)
 
         events = {name: Signal(name=name) for name in ("activate", "read", "write", "close", "give", "broadcast")}
-        spaced = self._spacings(m, events)
+        spaced = self._spacings(m, events, walk)
         is_open = Signal()
         open_row = Signal.like(walk.row)
         here = is_open & walk.valid & (open_row == walk.row)
@@ -195,7 +198,7 @@ class ChannelSequencer(wiring.Component):
             {"kind": column_kind, "scope": scope, **address, "bank": Mux(write, append.bank, 0), "column": column},
         )
 
-    def _spacings(self, m: Module, events: dict[str, Signal]) -> dict[str, Value]:
+    def _spacings(self, m: Module, events: dict[str, Signal], walk: RowWalk) -> dict[str, Value]:
         """Return, for each kind of command, whether those before it are far enough away."""
         timing = self.params.timing
 
@@ -204,7 +207,7 @@ class ChannelSequencer(wiring.Component):
             m.d.comb += spacing.event.eq(events[before])
             return spacing.ready
 
-        capped: list[Value] = []
+        capped = used_up(m, self.params, read=events["read"], last_query=walk.last_query)
         if self.params.column_period is not None:
             m.submodules.cap = cap = PowerCap(self.params.column_period, self.params.cap_burst_columns)
             m.d.comb += cap.take.eq(events["read"])

@@ -1,21 +1,22 @@
-"""What the sequencers of a channel have in common: their members, when a column is taken, and a command's payload."""
+"""What the sequencers of a channel have in common: members, when a column is taken and used, a command's payload."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.hdl import Array, Cat, Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.devices.commands import column_command_layout, row_command_layout
 from hw.devices.layouts import operation_layout, permission_layout, selected_layout
+from hw.devices.spacing import Pace
 from hw.layouts import vector_layout
 
 if TYPE_CHECKING:
     from hw.device_params import ChannelParams
 
-__all__ = ["drive_command", "permitted", "sequencer_members"]
+__all__ = ["drive_command", "permitted", "sequencer_members", "used_up"]
 
 
 def sequencer_members(params: ChannelParams, parts: int) -> dict[str, wiring.Member]:
@@ -61,6 +62,29 @@ def permitted(permissions: Any, *, parts: int, is_value: Value, operation: Value
     keys = Cat(*((count.key_operations != operation) for count in counts)).all()
     values = Cat(*((count.value_tiles != value_tile) for count in counts)).all()
     return (is_value & values) | (~is_value & keys)
+
+
+def used_up(m: Module, params: ChannelParams, *, read: Value, last_query: Value) -> list[Value]:
+    """Return whether units are through with the column before the next one comes, if that has to be waited for.
+
+    Parameters
+    ----------
+    read : Value
+        A column is read.
+    last_query : Value
+        Number of the last query that uses it.
+
+    Returns
+    -------
+    list of Value
+        One bit, or none where the memory's own distance of two columns is as long for the most queries.
+    """
+    use_cycles = params.use_cycles
+    if use_cycles[-1] <= params.timing.n_ccdab:
+        return []
+    m.submodules.use = use = Pace(use_cycles[-1])
+    m.d.comb += [use.event.eq(read), use.cycles.eq(Array(use_cycles)[last_query])]
+    return [use.ready]
 
 
 def drive_command(m: Module, payload: data.View, fields: dict[str, Any]) -> None:

@@ -58,8 +58,7 @@ class DevicePreset:
     @property
     def buffer_bytes(self) -> int:
         """Bytes of q, o and scores at every unit, as elaborated: what the largest operation of each kind needs."""
-        unit = self.channel.processing
-        return unit.head_dim * (unit.kv_format.bytes + unit.state_format.bytes) + unit.score_buffer_bytes
+        return self.channel.processing.buffer_bytes
 
     def values(self) -> Iterator[tuple[str, Value]]:
         """Yield every number by its name, with unit and source."""
@@ -70,6 +69,7 @@ class DevicePreset:
             "mapping": (channel.mapping.value, "name"),
             "head_dim": (channel.head_dim, "1"),
             "tile_tokens": (channel.processing.tile_tokens, "1"),
+            "queries": (channel.processing.queries, "1"),
             "buffer_bytes": (self.buffer_bytes, "bytes"),
             "logic_ratio": (float(channel.logic_ratio), "1"),
             "cap_bytes_per_s": ("none" if self.cap_bytes_per_s is None else self.cap_bytes_per_s, "bytes/s"),
@@ -84,7 +84,14 @@ class DevicePreset:
 
 
 def _channel(
-    mapping: Mapping, timing: str, *, head_dim: int, tile_tokens: int, column_period: Fraction | None = None
+    mapping: Mapping,
+    timing: str,
+    *,
+    head_dim: int,
+    tile_tokens: int,
+    queries: int = 1,
+    query_beats: int | None = None,
+    column_period: Fraction | None = None,
 ) -> ChannelParams:
     """Return a channel of the HBM3 stack whose units have 16 lanes."""
     organisation = DRAM_ORGANISATIONS["hbm3-16gb"].spec
@@ -94,7 +101,13 @@ def _channel(
         organisation=organisation,
         timing=DRAM_TIMINGS[timing].spec,
         mapping=mapping,
-        processing=ProcessingParams(head_dim=head_dim // slices, tile_tokens=tile_tokens, slices=slices),
+        processing=ProcessingParams(
+            head_dim=head_dim // slices,
+            tile_tokens=tile_tokens,
+            slices=slices,
+            queries=queries,
+            query_beats=query_beats,
+        ),
         reduction=ReductionParams(head_dim=head_dim, num_sources=sources),
         column_period=column_period,
     )
@@ -122,6 +135,13 @@ _BUFFER = Deviation(
     printed="512 B",
     used="448 B: q in fp16 and o in fp32 of a slice of 32, scores of two rows in fp32",
     reason="sums are kept in fp32; a head dimension over 128 does not fit and takes pam-wide",
+)
+
+_WIDE_BUFFER = Deviation(
+    field="buffer_bytes",
+    printed="512 B",
+    used="6656 B: q in fp16 and o in fp32 of 1024 elements, scores of two rows of 8 queries in fp32",
+    reason="a column is read once for all query heads that share it: 8 of 128 elements (6 KiB), 4 of 256, or fewer",
 )
 
 _SOURCES = {
@@ -185,12 +205,14 @@ DEVICE_PRESETS = {
         ),
         DevicePreset(
             name="pam-wide",
-            description="HBM-PIM stack of PAM with tokens whole in a bank and buffers made for them",
+            description="HBM-PIM stack of PAM with tokens whole in a bank and buffers for query heads that share them",
             channel=_channel(
                 Mapping.WHOLE,
                 "hbm3-5200-pam",
                 head_dim=256,
                 tile_tokens=8,
+                queries=8,
+                query_beats=64,
                 column_period=_period(_CAP, "hbm3-5200-pam"),
             ),
             organisation="hbm3-16gb",
@@ -198,7 +220,7 @@ DEVICE_PRESETS = {
             cap_bytes_per_s=float(_CAP),
             sources=_SOURCES
             | {"mapping": f"{_PAM} and section 5.2: the tokens of a group are spread over its banks, whole"},
-            deviations=(_RATIO,),
+            deviations=(_RATIO, _WIDE_BUFFER),
         ),
     )
 }

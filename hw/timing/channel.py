@@ -47,12 +47,13 @@ class StreamLimit:
         return max(self.memory_cycles, self.cap_cycles or Fraction(0))
 
 
-def row_cycles(params: ChannelParams, columns: int, written_columns: int = 0) -> int:
+def row_cycles(params: ChannelParams, columns: int, written_columns: int = 0, *, queries: int = 1) -> int:
     """Return the cycles from the activation of a row of which ``columns`` are read to that of its bank's next one.
 
-    With the first read n_rcdrd after the activation, ``max(max(n_rcdrd + (columns - 1) * n_ccdab + n_rtpl, n_ras) +
-    n_rp, n_rc)``, refresh, power cap and waiting units left out. Columns of a new token are written before that: the
-    last n_rcdwr + (written_columns - 1) * n_ccdl after the activation, the first read n_cwl + n_bl + n_wtrl and the
+    With the first read n_rcdrd after the activation, ``max(max(n_rcdrd + (columns - 1) * c + n_rtpl, n_ras) + n_rp,
+    n_rc, columns * c)`` where c is :meth:`hw.device_params.ChannelParams.column_cycles` of ``queries``, n_ccdab for
+    one; refresh, power cap and waiting units left out. Columns of a new token are written before that: the last
+    n_rcdwr + (written_columns - 1) * n_ccdl after the activation, the first read n_cwl + n_bl + n_wtrl and the
     precharge not before n_cwl + n_bl + n_wr after it.
     """
     timing = params.timing
@@ -61,42 +62,47 @@ def row_cycles(params: ChannelParams, columns: int, written_columns: int = 0) ->
         last_write_end = timing.n_rcdwr + (written_columns - 1) * timing.n_ccdl + timing.n_cwl + timing.n_bl
         first_read = max(first_read, last_write_end + timing.n_wtrl)
         written = last_write_end + timing.n_wr
-    reading = first_read + (columns - 1) * timing.n_ccdab + timing.n_rtpl
-    return max(max(reading, written, timing.n_ras) + timing.n_rp, timing.n_rc)
+    column_cycles = params.column_cycles(queries)
+    reading = first_read + (columns - 1) * column_cycles + timing.n_rtpl
+    return max(max(reading, written, timing.n_ras) + timing.n_rp, timing.n_rc, columns * column_cycles)
 
 
-def streamed_row_cycles(params: ChannelParams, columns: int) -> int:
+def streamed_row_cycles(params: ChannelParams, columns: int, *, queries: int = 1) -> int:
     """Return the cycles that a row of ``columns`` columns adds to a run of many, all of which are read.
 
-    Banks in lock step: a row cycle. Banks in turn: its columns, n_ccdab each, if they hide the opening of the next row;
-    not less than two ACTSB are apart, nor than the share of one bank's row cycle.
+    Banks in lock step: a row cycle. Banks in turn: its columns, as far apart as :meth:`ChannelParams.column_cycles` of
+    ``queries`` says, if they hide the opening of the next row; not less than two ACTSB are apart, nor than the share of
+    one bank's row cycle.
     """
-    cycles = row_cycles(params, columns)
+    cycles = row_cycles(params, columns, queries=queries)
     if params.turn_banks == 1:
         return cycles
     apart = same_bank_activation_cycles(params.organisation, params.timing)
-    return max(columns * params.timing.n_ccdab, apart, -(-cycles // params.turn_banks))
+    return max(columns * params.column_cycles(queries), apart, -(-cycles // params.turn_banks))
 
 
-def refresh_cycles(params: ChannelParams) -> int:
+def refresh_cycles(params: ChannelParams, *, queries: int = 1) -> int:
     """Return the cycles by which a refresh makes a run longer.
 
     Banks in lock step: n_rfc, as it comes between rows, and the precharge before it is the row's own. Banks in turn,
     whose rows hide the opening of the next ones otherwise: ``n_rtpl + n_rp + n_rfc + n_rcdrd`` from the last column
-    before it to the first one behind it, less the n_ccdab between two columns.
+    before it to the first one behind it, less the distance of two columns that are used for ``queries`` queries.
     """
     timing = params.timing
     if params.turn_banks == 1:
         return timing.n_rfc
-    return timing.n_rtpl + timing.n_rp + timing.n_rfc + timing.n_rcdrd - timing.n_ccdab
+    return timing.n_rtpl + timing.n_rp + timing.n_rfc + timing.n_rcdrd - params.column_cycles(queries)
 
 
-def stream_limit(params: ChannelParams, columns: int) -> StreamLimit:
-    """Return the limit for rows of ``columns`` columns, :func:`refresh_cycles` of every ``n_refi`` being lost."""
+def stream_limit(params: ChannelParams, columns: int, *, queries: int = 1) -> StreamLimit:
+    """Return the limit for rows of ``columns`` columns, each used for ``queries`` queries.
+
+    Of every ``n_refi`` cycles :func:`refresh_cycles` are lost.
+    """
     interval = params.timing.n_refi
-    share = Fraction(interval - refresh_cycles(params), interval)
+    share = Fraction(interval - refresh_cycles(params, queries=queries), interval)
     return StreamLimit(
-        memory_cycles=Fraction(streamed_row_cycles(params, columns), columns) / share,
+        memory_cycles=Fraction(streamed_row_cycles(params, columns, queries=queries), columns) / share,
         cap_cycles=params.column_period,
     )
 

@@ -65,7 +65,7 @@ def grown(
     def draw(*shape: int) -> np.ndarray:
         return FP16.to_codes(rng.standard_normal(shape).astype(np.float16))
 
-    head_dim = len(operation.query)
+    head_dim = operation.head_dim
     keys, values = list(operation.keys), list(operation.values)
     if part < len(keys):
         keys[part], values[part] = (np.concatenate([kind[part], draw(tokens, head_dim)]) for kind in (keys, values))
@@ -105,7 +105,7 @@ def _expected(params: ChannelParams, operations: Sequence[ChannelOperation], gro
     processing = params.processing
     for operation in operations:
         keys, values = operation.keys, operation.values
-        plan = kv_rows(params, len(operation.query), operation.walk_tokens)
+        plan = kv_rows(params, operation.head_dim, operation.walk_tokens)
         width = plan.beats * processing.lanes * processing.slices
         fmt = processing.kv_format
         numerics = unit_numerics(processing.exp, processing.lanes, plan.tile_tokens, processing.slices, fmt)
@@ -116,7 +116,7 @@ def _expected(params: ChannelParams, operations: Sequence[ChannelOperation], gro
         parts = range(group * params.parts_per_group, (group + 1) * params.parts_per_group)
         states = [
             local_state(
-                filled(operation.query)[np.newaxis],
+                filled(operation.queries),
                 *(filled(_walked(operation, vectors[part]))[:, np.newaxis] for vectors in (keys, values)),
                 operation.scale,
                 numerics,
@@ -125,7 +125,7 @@ def _expected(params: ChannelParams, operations: Sequence[ChannelOperation], gro
             for part in parts
         ]
         state = states[0] if len(states) == 1 else merge_chain(states, numerics)
-        yield state[0]
+        yield from (state[query] for query in range(len(operation.queries)))
 
 
 def _walked(operation: ChannelOperation, vectors: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 
 from hw.presets import DEFAULT_UNIT_PRESET, MEMORY_PRESETS, UNIT_PRESETS, Deviation, UnitPreset, Value
+from hw.presets.devices import DEVICE_PRESETS
 from sim.catalogue import catalogue
 from sim.provenance import CLASSES, Part, combine
 from sim.system_config import load_system, system_names
@@ -88,6 +89,13 @@ def test_seed_system_says_what_it_takes_from_pam() -> None:
     assert rest.pop("tiers.ddr-pim.capacity_bytes").source.startswith("not in the seed")
     assert all(value.source.startswith("taken from pam: ") for value in rest.values())
     assert values["tiers.ddr-pim.cap_bytes_per_s"].number * 4 == 200e9
+
+
+def test_buffers_of_a_bank_by_hand() -> None:
+    """Q in fp16 and o in fp32, 6 B an element; two rows of fp32 scores a query, in a row as many as fit at least."""
+    assert DEVICE_PRESETS["pam"].buffer_bytes == 32 * 6 + 2 * 32 * 4 == 448
+    assert DEVICE_PRESETS["pam-wide"].buffer_bytes == 1024 * 6 + 2 * 8 * 4 * 8 == 6656
+    assert dict(DEVICE_PRESETS["pam-wide"].values())["queries"].value == 8
 
 
 def test_unit_presets_fit_together() -> None:
