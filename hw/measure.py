@@ -58,11 +58,12 @@ _OPERATIONS = (1, 2, 4)
 
 @dataclass(frozen=True, order=True)
 class RunSizes:
-    """Sizes of one run: ``operations`` alike ones over ``walk_tokens`` tokens of every part."""
+    """Sizes of one run: ``operations`` alike ones of ``queries`` queries over ``walk_tokens`` tokens of every part."""
 
     head_dim: int
     walk_tokens: int
     operations: int
+    queries: int = 1
 
 
 @dataclass(frozen=True)
@@ -107,12 +108,16 @@ def tool_versions() -> dict[str, str]:
 
 
 def sweep(params: ChannelParams) -> list[RunSizes]:
-    """Return the runs that a table is made of: every rest of a row's tokens at every number of columns a token."""
+    """Return the runs that a table is made of.
+
+    Every rest of a row's tokens at every number of columns a token, for every power of two of queries that have room.
+    """
     runs: list[RunSizes] = []
     for head_dim in _head_dims(params):
         tile_tokens = kv_rows(params, head_dim, 0).tile_tokens
         runs += [
-            RunSizes(head_dim, (tiles - 1) * tile_tokens + rest, max(_OPERATIONS))
+            RunSizes(head_dim, (tiles - 1) * tile_tokens + rest, max(_OPERATIONS), queries)
+            for queries in _queries(params, head_dim)
             for tiles in _TILES
             for rest in range(1, tile_tokens + 1)
         ]
@@ -128,6 +133,10 @@ def held_out(params: ChannelParams) -> list[RunSizes]:
             RunSizes(head_dim, 7 * tile_tokens + (tile_tokens + 1) // 2, 3),
             RunSizes(head_dim, 30 * tile_tokens, 5),
             RunSizes(head_dim, max(1, tile_tokens // 4), 20),
+        ]
+        runs += [
+            RunSizes(head_dim, 7 * tile_tokens + (tile_tokens + 1) // 2, 3, queries)
+            for queries in _queries(params, head_dim)[1:]
         ]
     return [*runs, RunSizes(128, LONGEST_TOKENS // params.parts_per_group, 1)]
 
@@ -145,6 +154,13 @@ def _head_dims(params: ChannelParams) -> list[int]:
         for beats in range(1, unit.beats + 1)
         if params.organisation.columns // beats <= unit.tile_tokens
     ]
+
+
+def _queries(params: ChannelParams, head_dim: int) -> list[int]:
+    """Return the powers of two of queries that the buffers have room for."""
+    unit = params.processing
+    room = min(unit.queries, unit.held_beats // kv_rows(params, head_dim, 0).beats)
+    return [1 << exponent for exponent in range(room.bit_length())]
 
 
 def measure(
@@ -189,6 +205,7 @@ def measure(
             head_dim=sizes.head_dim,
             walk_tokens=sizes.walk_tokens,
             operations=number,
+            queries=sizes.queries,
             first_column=int(reads[0, 0]),
             last_column=int(reads[number - 1, -1]),
             last_state=int(beats[number - 1, -1]),
@@ -228,7 +245,7 @@ def random_operations(params: ChannelParams, sizes: RunSizes, *, seed: int) -> l
 
     return [
         ChannelOperation(
-            query=draw(sizes.head_dim),
+            query=draw(sizes.queries, sizes.head_dim),
             keys=vectors(),
             values=vectors(),
             tokens=tokens,

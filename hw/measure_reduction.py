@@ -121,6 +121,6 @@ def _passes(channel: ChannelParams, sizes: RunSizes, group: int, seed: int) -> l
         for number, operation in enumerate(random_operations(channel, sizes, seed=seed))
         for one in shared_head(
             replace(operation, kv_head=number),
-            [operation.query, *(rng.permutation(operation.query) for _ in range(group - 1))],
+            [*operation.queries, *(rng.permutation(operation.queries, axis=1)[0] for _ in range(group - 1))],
         )
     ]

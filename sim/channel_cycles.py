@@ -1,8 +1,9 @@
 """Cycles of a tier's channels as their RTL takes them, where a table of them applies to what is asked.
 
-A channel works off one query head after another, each over all its tokens: ``g`` heads that share a KV head are ``g``
-passes over the same columns. So a table speaks for shared heads only where the power limit counts operations; a limit
-of columns read that is paid once for all passes would need a latch of a column at every bank, which the RTL has not.
+A channel works off one operation after another, each over all its tokens. Where the power limit counts bytes, the ``g``
+query heads that share a KV head are one operation, whose columns are read and paid for once; a table speaks for them if
+operations of as many queries were measured. Where it counts operations of arithmetic they are ``g`` passes over the
+same columns.
 
 Refreshes are added as the mean over their phase (:meth:`hw.timing.tables.TableCycles.mean_refresh_cycles`): a layer's
 attention begins at any time of a refresh interval, and a step has many layers.
@@ -27,7 +28,15 @@ if TYPE_CHECKING:
     from hw.tables import DeviceTable
     from sim.models import Attention
 
-__all__ = ["ChannelTime", "channel_parts", "channel_table", "channel_time", "table_sha256", "why_not_measured"]
+__all__ = [
+    "ChannelTime",
+    "channel_parts",
+    "channel_table",
+    "channel_time",
+    "shared_queries",
+    "table_sha256",
+    "why_not_measured",
+]
 
 _MEASURED_NUMBERS = (
     "channels",
@@ -92,8 +101,6 @@ def why_not_measured(device: MemoryDevice, attention: Attention, *, power_cap: s
             return f"its RTL was made for {name} {published[name].value:g}, not {value.value:g}"
     if attention.kv_lora_rank:
         return "its RTL has no multi-head latent attention"
-    if attention.group > 1 and power_cap == "bytes":
-        return f"{attention.group} query heads would share a column read; the RTL has no latch for it"
     if fraction < 1.0:
         return "selected tokens lie scattered, measured are whole rows"
     try:
@@ -101,9 +108,21 @@ def why_not_measured(device: MemoryDevice, attention: Attention, *, power_cap: s
     except TableError as error:
         return str(error)
     head_dim = max(attention.head_dim, attention.v_head_dim)
-    if not table.cycles.holds(head_dim):
+    measured = table.cycles.measured_queries(head_dim)
+    if not measured:
         return f"head dimension {head_dim} is not in the table of {device.channel_preset}"
+    queries = shared_queries(attention, power_cap=power_cap)
+    if queries not in measured:
+        return f"operations of {queries} query heads are not in the table of {device.channel_preset}"
     return ""
+
+
+def shared_queries(attention: Attention, *, power_cap: str) -> int:
+    """Return the query heads that share a pass: all of a KV head where a limit of bytes is paid once for all, else 1.
+
+    A limit of operations is paid for every query head, be a column read once or not.
+    """
+    return attention.group if power_cap == "bytes" else 1
 
 
 def table_sha256(device: MemoryDevice) -> str | None:
@@ -122,7 +141,9 @@ def channel_table(device: MemoryDevice) -> DeviceTable:
     return load_table(device.channel_preset)
 
 
-def channel_time(device: MemoryDevice, attention: Attention, tokens: int, operations: int) -> ChannelTime:
+def channel_time(
+    device: MemoryDevice, attention: Attention, tokens: int, operations: int, queries: int = 1
+) -> ChannelTime:
     """Return the time of one channel of a memory that a table speaks for.
 
     Parameters
@@ -133,20 +154,23 @@ def channel_time(device: MemoryDevice, attention: Attention, tokens: int, operat
         Tokens of each operation in the channel, dealt to its parts in turn; at least 1.
     operations : int
         Operations, one after another.
+    queries : int
+        Query heads of each operation, which share its column reads.
     """
-    return _channel_time(channel_table(device).name, max(attention.head_dim, attention.v_head_dim), tokens, operations)
+    head_dim = max(attention.head_dim, attention.v_head_dim)
+    return _channel_time(channel_table(device).name, head_dim, tokens, operations, queries)
 
 
 @cache
-def _channel_time(preset: str, head_dim: int, tokens: int, operations: int) -> ChannelTime:
+def _channel_time(preset: str, head_dim: int, tokens: int, operations: int, queries: int) -> ChannelTime:
     table, params = load_table(preset), DEVICE_PRESETS[preset].channel
     walk_tokens = math.ceil(tokens / params.parts)
-    cycles = table.cycles.cycles(head_dim, walk_tokens, operations)
-    refresh = float(table.cycles.mean_refresh_cycles(head_dim, walk_tokens, operations))
+    cycles = table.cycles.cycles(head_dim, walk_tokens, operations, queries=queries)
+    refresh = float(table.cycles.mean_refresh_cycles(head_dim, walk_tokens, operations, queries=queries))
     row = kv_rows(params, head_dim, 0)
     full, rest = divmod(walk_tokens - 1, row.tile_tokens)
-    rows = full * streamed_row_cycles(params, row.tile_tokens * row.beats)
-    rows += streamed_row_cycles(params, (rest + 1) * row.beats)
+    rows = full * streamed_row_cycles(params, row.tile_tokens * row.beats, queries=queries)
+    rows += streamed_row_cycles(params, (rest + 1) * row.beats, queries=queries)
     columns = 2 * walk_tokens * row.beats * operations
     return ChannelTime(
         access_s=cycles.first_column / table.clock_hz,

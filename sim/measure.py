@@ -137,7 +137,7 @@ def measure_device(name: str, *, jobs: int, progress: Callable[[str], None]) -> 
 
 
 def _held_out(table: DeviceTable, point: TablePoint) -> HeldOut:
-    predicted = table.cycles.cycles(point.head_dim, point.walk_tokens, point.operations)
+    predicted = table.cycles.cycles(point.head_dim, point.walk_tokens, point.operations, queries=point.queries)
     return HeldOut(point, predicted, tolerance_cycles(DEVICE_PRESETS[table.name].channel, point.last_column))
 
 

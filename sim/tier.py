@@ -7,13 +7,15 @@ division rounds up. Every unit sends a state, also one whose share of the tokens
 
 Selected and windowed tokens are taken to be spread as evenly as all tokens are.
 
-Grouped queries: a unit makes one pass a query head over the tokens of its slice, ``g`` passes in all. A column is
-read from its bank once and held for the passes; in multi-head latent attention, for those over it as a value too.
+Grouped queries: a unit uses a column for the ``g`` query heads that share it, one after another; it is read from its
+bank once, which is what a power limit in bytes counts. In multi-head latent attention that is so for a column that is
+key and value, too.
 
 Where the RTL of a tier's channel has been measured and its table speaks for what is asked
 (:mod:`sim.channel_cycles`), the stream of columns, what comes before it and the way to the states of the bank groups
-take the measured cycles, row activations and refresh included; the heads that share a pair are then passes that read
-the columns again. Else the stream lasts as long as the slowest of the bounds:
+take the measured cycles, row activations and refresh included. The heads that share a pair are then one operation where
+the limit is in bytes; where it is in FLOPS, passes that read the columns again. Else the stream lasts as long as the
+slowest of the bounds:
 
 ``unit``
     cycles of the processing units (:mod:`hw.timing.processing`) at their clock;
@@ -38,7 +40,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sim.channel_cycles import ChannelTime, channel_time, why_not_measured
+from sim.channel_cycles import ChannelTime, channel_time, shared_queries, why_not_measured
 from sim.unit_cycles import merge_cycles, operation_cycles, state_bytes
 
 if TYPE_CHECKING:
@@ -201,10 +203,11 @@ def _spread_time(
         bounds["reduction"] = busy = max(group_busy, busy)
         tail += group_tail + unit.drain / device.unit_clock_hz.number
     else:
-        channel = channel_time(device, attention, slice_tokens, operations)
+        queries = shared_queries(attention, power_cap=power_cap)
+        channel = channel_time(device, attention, slice_tokens, operations // queries, queries)
         access_s, columns_s = channel.access_s, channel.stream_s
         bounds = {"rows": channel.rows_s, "cap": channel.cap_s, "unit": bounds["unit"], "reduction": busy}
-        read_bytes *= attention.group
+        read_bytes *= attention.group // queries
         tail += channel.tail_s
     return TierTime(
         access_s=access_s,
@@ -295,7 +298,8 @@ def tier_rate(tier: Tier, attention: Attention, *, power_cap: str) -> float:
     group, token_bytes = attention.group, attention.kv_bytes
     if not why_not_measured(device, attention, power_cap=power_cap, fraction=1.0):
         many = 1 << 16
-        channel_s = channel_time(device, attention, many, group).stream_s
+        queries = shared_queries(attention, power_cap=power_cap)
+        channel_s = channel_time(device, attention, many, group // queries, queries).stream_s
         return tier.channels * many / (channel_s * attention.stored_heads)
     if power_cap == "bytes":
         capped = device.cap_bytes_per_s.number / token_bytes

@@ -35,7 +35,7 @@ __all__ = [
     "table_text",
 ]
 
-_POINT_KEYS = ("head_dim", "walk_tokens", "operations", "first_column", "last_column", "last_state")
+_POINT_KEYS = ("head_dim", "walk_tokens", "operations", "queries", "first_column", "last_column", "last_state")
 
 
 @dataclass(frozen=True, kw_only=True)

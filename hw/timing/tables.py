@@ -1,6 +1,7 @@
 """Cycles of a channel between the points at which its RTL was run: the law that the points follow.
 
-A channel works off ``operations`` alike queries over ``walk_tokens`` tokens of each part. Without refresh, cycles of
+A channel works off ``operations`` alike operations of ``queries`` queries over ``walk_tokens`` tokens of each part;
+each number of queries has points of its own. Without refresh, cycles of
 the memory clock::
 
     cycle            0 ... first_column ................. last_column ..... last_state
@@ -78,11 +79,14 @@ class TablePoint(ChannelCycles):
         Tokens of each part.
     operations : int
         Alike operations, one after another.
+    queries : int
+        Queries of each operation.
     """
 
     head_dim: int
     walk_tokens: int
     operations: int
+    queries: int = 1
 
 
 @dataclass(frozen=True)
@@ -94,7 +98,7 @@ class TableCycles:
     params : ChannelParams
         The channel.
     points : sequence of TablePoint
-        A grid of tiles and operations for every rest of every head dimension.
+        A grid of tiles and operations for every rest of every head dimension and number of queries.
 
     Raises
     ------
@@ -104,25 +108,30 @@ class TableCycles:
 
     params: ChannelParams
     points: Sequence[TablePoint]
-    _grids: Mapping[int, _Grid] = field(init=False, repr=False, compare=False)
+    _grids: Mapping[tuple[int, int], _Grid] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        by_beats: dict[int, list[TablePoint]] = {}
+        found: dict[tuple[int, int], list[TablePoint]] = {}
         for point in self.points:
-            by_beats.setdefault(kv_rows(self.params, point.head_dim, 0).beats, []).append(point)
-        if not by_beats:
+            beats = kv_rows(self.params, point.head_dim, 0).beats
+            found.setdefault((beats, point.queries), []).append(point)
+        if not found:
             raise TableError("points must be at least one, not none")
-        grids = {beats: _Grid(self.params, beats, points) for beats, points in by_beats.items()}
+        grids = {key: _Grid(self.params, key[0], points) for key, points in found.items()}
         object.__setattr__(self, "_grids", grids)
 
-    def holds(self, head_dim: int) -> bool:
-        """Return whether keys of ``head_dim`` elements fill as many columns as some that were measured."""
-        if not 1 <= head_dim <= self.params.head_dim:
-            return False
-        lanes = self.params.processing.lanes * self.params.processing.slices
-        return -(-head_dim // lanes) in self._grids
+    def holds(self, head_dim: int, *, queries: int = 1) -> bool:
+        """Return whether so many queries on keys that fill as many columns as those of ``head_dim`` were measured."""
+        return queries in self.measured_queries(head_dim)
 
-    def cycles(self, head_dim: int, walk_tokens: int, operations: int) -> ChannelCycles:
+    def measured_queries(self, head_dim: int) -> tuple[int, ...]:
+        """Return the numbers of queries measured on keys that fill as many columns as those of ``head_dim``."""
+        if not 1 <= head_dim <= self.params.head_dim:
+            return ()
+        lanes = self.params.processing.lanes * self.params.processing.slices
+        return tuple(number for beats, number in sorted(self._grids) if beats == -(-head_dim // lanes))
+
+    def cycles(self, head_dim: int, walk_tokens: int, operations: int, *, queries: int = 1) -> ChannelCycles:
         """Return the cycles of a run without refresh.
 
         Parameters
@@ -131,21 +140,29 @@ class TableCycles:
             Elements of a key; all that fill the same columns take the same cycles.
         walk_tokens, operations : int
             At least 1.
+        queries : int
+            Queries of each operation.
 
         Raises
         ------
         TableError
-            If nothing was measured at this head dimension.
+            If nothing was measured at this head dimension, or none with so many queries.
         TypeError, ValueError
             If a number is out of range.
         """
         require_int("walk_tokens", walk_tokens, 1)
         require_int("operations", operations, 1)
-        if not self.holds(head_dim):
+        measured = self.measured_queries(head_dim)
+        if not measured:
             known = ", ".join(str(found) for found in sorted({point.head_dim for point in self.points}))
             raise TableError(f"head_dim must fill the columns of one that was measured, {known}; not {head_dim!r}")
         rows = kv_rows(self.params, head_dim, 0)
-        grid = self._grids[rows.beats]
+        if queries not in measured:
+            known = ", ".join(str(number) for number in measured)
+            raise TableError(
+                f"queries must be as many as were measured at head_dim {head_dim}, {known}; not {queries!r}"
+            )
+        grid = self._grids[rows.beats, queries]
         first, column, tail = grid.at(walk_tokens, operations)
         if self.params.column_period is not None:
             columns = 2 * walk_tokens * rows.beats * operations
@@ -154,38 +171,38 @@ class TableCycles:
         return ChannelCycles(first_column=math.ceil(first), last_column=last_column, last_state=last_column + tail)
 
     def with_refresh(
-        self, head_dim: int, walk_tokens: int, operations: int, first_refresh_cycles: int
+        self, head_dim: int, walk_tokens: int, operations: int, first_refresh_cycles: int, *, queries: int = 1
     ) -> ChannelCycles:
         """Return the cycles of a run whose first refresh falls due after so many cycles; 0 is no refresh at all.
 
         Other parameters and errors as of :meth:`cycles`.
         """
         timing = self.params.timing
-        free = self.cycles(head_dim, walk_tokens, operations)
-        busy = self._busy_cycles(free, head_dim, walk_tokens, operations)
+        free = self.cycles(head_dim, walk_tokens, operations, queries=queries)
+        busy = self._busy_cycles(free, head_dim, walk_tokens, operations, queries)
         added = with_refresh(self.params, busy, first_refresh_cycles) - free.last_column
         if 0 < first_refresh_cycles < free.first_column - timing.n_rcdrd:
             added = max(added, first_refresh_cycles + timing.n_rfc + timing.n_rcdrd - free.first_column)
         return _later(free, added)
 
-    def mean_refresh_cycles(self, head_dim: int, walk_tokens: int, operations: int) -> Fraction:
+    def mean_refresh_cycles(self, head_dim: int, walk_tokens: int, operations: int, *, queries: int = 1) -> Fraction:
         """Return what refresh adds to a run that begins at any time of a refresh interval, on the mean.
 
         Parameters and errors as of :meth:`cycles`.
         """
-        free = self.cycles(head_dim, walk_tokens, operations)
-        busy = self._busy_cycles(free, head_dim, walk_tokens, operations)
+        free = self.cycles(head_dim, walk_tokens, operations, queries=queries)
+        busy = self._busy_cycles(free, head_dim, walk_tokens, operations, queries)
         added = mean_refreshes(self.params, busy) * refresh_cycles(self.params)
         return max(Fraction(0), busy + added - free.last_column)
 
-    def _busy_cycles(self, free: ChannelCycles, head_dim: int, walk_tokens: int, operations: int) -> int:
+    def _busy_cycles(self, free: ChannelCycles, head_dim: int, walk_tokens: int, operations: int, queries: int) -> int:
         """Return the cycles of a run that the power cap adds nothing to."""
         if self.params.column_period is None:
             return free.last_column
         row = kv_rows(self.params, head_dim, 0)
         full, rest = divmod(walk_tokens - 1, row.tile_tokens)
-        rows = full * streamed_row_cycles(self.params, row.tile_tokens * row.beats)
-        rows += streamed_row_cycles(self.params, (rest + 1) * row.beats)
+        rows = full * streamed_row_cycles(self.params, row.tile_tokens * row.beats, queries=queries)
+        rows += streamed_row_cycles(self.params, (rest + 1) * row.beats, queries=queries)
         return min(free.last_column, free.first_column + 2 * operations * rows)
 
 

@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import pytest
 
+from hw.measure import held_out, sweep
 from hw.presets.devices import DEVICE_PRESETS
 from hw.tables import DeviceTable, TableError, load_table, read_table, table_text
 from hw.timing.channel import mean_refreshes, refreshes_before
@@ -99,6 +100,50 @@ def test_head_dimensions_that_fill_the_same_columns_take_the_same_cycles() -> No
         law.cycles(128, 0, 1)
     with pytest.raises(ValueError, match="operations must be at least 1, not 0"):
         law.cycles(128, 1, 0)
+
+
+def test_every_number_of_queries_has_a_law_of_its_own() -> None:
+    """Eight queries whose columns take 16 cycles: 542 a row, by hand 31 x 16 + 46."""
+    wide = DEVICE_PRESETS["pam-wide"].channel.replace(column_period=None)
+    points = [
+        TablePoint(
+            head_dim=128,
+            walk_tokens=4 * (tiles - 1) + rest,
+            operations=operations,
+            queries=queries,
+            first_column=46 + 32 * queries,
+            last_column=46 + 32 * queries + operations * (2 * row * (tiles - 1) + 20 * rest),
+            last_state=50 + 32 * queries + operations * (2 * row * (tiles - 1) + 20 * rest) + 66 * queries,
+        )
+        for queries, row in ((1, 232), (8, 542))
+        for tiles in TILES
+        for rest in range(1, 5)
+        for operations in OPERATIONS
+    ]
+    law = TableCycles(wide, points)
+    assert law.measured_queries(113) == (1, 8)
+    assert law.measured_queries(64) == law.measured_queries(257) == ()
+    assert [law.holds(128, queries=queries) for queries in (1, 4, 8)] == [True, False, True]
+    for queries, row in ((1, 232), (8, 542)):
+        ours = law.cycles(128, 4 * 100 + 3, 7, queries=queries)
+        assert ours.last_column == 46 + 32 * queries + 7 * (200 * row + 60)
+        assert ours.last_state == ours.last_column + 4 + 66 * queries
+        refreshed = law.with_refresh(128, 403, 7, 5070, queries=queries)
+        count = refreshes_before(wide, ours.last_column, 5070)
+        assert refreshed.last_column == ours.last_column + 456 * count
+    with pytest.raises(TableError, match=r"^queries must be as many as were measured at head_dim 128, 1, 8; not 4$"):
+        law.cycles(128, 1, 1, queries=4)
+
+
+def test_as_many_queries_are_swept_as_have_room() -> None:
+    """1,024 elements of q and o: 8 queries of 128, 4 of 256, and of 192 five, of which the power of two is 4."""
+    wide = DEVICE_PRESETS["pam-wide"].channel
+    for runs in (sweep(wide), held_out(wide)):
+        found = {
+            head_dim: {run.queries for run in runs if run.head_dim == head_dim} for head_dim in (64, 128, 192, 256)
+        }
+        assert found == {64: {1, 2, 4, 8}, 128: {1, 2, 4, 8}, 192: {1, 2, 4}, 256: {1, 2, 4}}
+    assert {run.queries for run in (*sweep(PAM), *held_out(PAM))} == {1}
 
 
 def test_points_must_be_a_whole_grid() -> None:

@@ -299,7 +299,7 @@ def test_a_measured_channel_names_its_verilog_and_counts_in_its_memory_clock() -
 def test_where_no_channel_was_measured_the_result_says_so() -> None:
     step = StepRequest(context=512, batch=20)
     shared = decode_record(PAM, LLAMA3, step)["devices"][0]
-    assert "8 query heads would share a column read" in shared["channel"]["why_not_measured"]
+    assert "operations of 8 query heads are not in the table of pam" in shared["channel"]["why_not_measured"]
     assert shared["clock_hz"] == 666e6
     assert all(part["class"] != "measured-rtl" for part in shared["parts"])
     passes = decode_record(PAM, LLAMA3, dataclasses.replace(step, power_cap="flops"))["devices"][0]

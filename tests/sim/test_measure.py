@@ -67,7 +67,7 @@ def test_the_table_and_what_is_said_of_it(channel: Channel, tmp_path: Path, caps
     assert device["cycles_per_s"] == 500_000
     assert device["longest_tokens"] == 65536
     assert all(held["holds"] for held in device["held_out"])
-    keys = {"head_dim", "walk_tokens", "operations", "first_column", "last_column", "last_state"}
+    keys = {"head_dim", "walk_tokens", "operations", "queries", "first_column", "last_column", "last_state"}
     assert all(set(point) == keys for point in device["points"])
     assert "table written to" in captured.err
     table = read_table((tmp_path / "attacc.json").read_text())

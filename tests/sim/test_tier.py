@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import pytest
 from hypothesis import given, settings
@@ -10,6 +11,9 @@ from hypothesis import strategies as st
 
 from hw.presets import Value
 from hw.presets.devices import DEVICE_PRESETS
+from hw.tables import DeviceTable
+from hw.timing.tables import TablePoint
+from sim import channel_cycles
 from sim.channel_cycles import why_not_measured
 from sim.model_config import load_model
 from sim.system_config import load_system
@@ -71,8 +75,50 @@ def test_query_heads_that_share_keys_are_passes_over_them() -> None:
     assert time.channel is not None
     assert time.stream_s == pytest.approx((8 * 256 - 32) * 20.48e-9, abs=3 * 0.769e-9)
     assert time.read_bytes == 8 * 640 * 1024 * 512
-    # A limit of bytes that is paid once for all 8 wants a latch at the banks.
+    # A limit of bytes that is paid once for all 8 wants units that hold 8 queries, which those of pam do not.
     assert tier_time(HBM, LLAMA3, TierLoad(80, 1024), power_cap="bytes").channel is None
+
+
+def test_query_heads_that_share_a_column_read_are_one_operation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table of units with room for 8 queries, made up: 302 cycles to the first column, then 26.6 a column."""
+    params = DEVICE_PRESETS["pam-wide"].channel
+    period = params.column_period
+    assert period is not None
+    points = [
+        TablePoint(
+            head_dim=128,
+            walk_tokens=tokens,
+            operations=operations,
+            queries=8,
+            first_column=302,
+            last_column=302 + max(0, math.ceil((16 * tokens * operations - 32) * period)),
+            last_state=302 + max(0, math.ceil((16 * tokens * operations - 32) * period)) + 567,
+        )
+        for tokens in (*range(1, 13), *range(29, 33))
+        for operations in (1, 2, 4)
+    ]
+    table = DeviceTable(
+        name="pam-wide",
+        preset="hbm3-5200-pam",
+        clock_hz=1e9 / 0.769,
+        points=tuple(points),
+        held_out=(),
+        verilog_sha256="ab" * 32,
+        seed=0,
+        versions={},
+    )
+    monkeypatch.setattr(channel_cycles, "load_table", lambda _: table)
+    monkeypatch.setattr(channel_cycles, "_channel_time", vars(channel_cycles)["_channel_time"].__wrapped__)
+    wide = dataclasses.replace(HBM, device=dataclasses.replace(HBM.device, channel_preset="pam-wide"))
+    # 80 requests x 8 KV heads = 640 pairs, one a channel: 16 tokens a bank, 16 columns each
+    assert why_not_measured(wide.device, LLAMA3, power_cap="bytes", fraction=1.0) == ""
+    time = tier_time(wide, LLAMA3, TierLoad(80, 1024), power_cap="bytes")
+    assert time.channel is not None
+    assert time.stream_s == pytest.approx((256 - 32) * 20.48e-9, abs=3 * 0.769e-9)
+    assert time.channel.tail_s == pytest.approx(567 * 0.769e-9)
+    assert time.read_bytes == 640 * 1024 * 512
+    why = why_not_measured(wide.device, LLAMA3, power_cap="flops", fraction=1.0)
+    assert why == "operations of 1 query heads are not in the table of pam-wide"
 
 
 @pytest.mark.parametrize(
@@ -83,7 +129,7 @@ def test_query_heads_that_share_keys_are_passes_over_them() -> None:
         (
             {"num_kv_heads": 8},
             TierLoad(3, 40),
-            "4 query heads would share a column read; the RTL has no latch for it",
+            "operations of 4 query heads are not in the table of pam",
         ),
     ],
 )
