@@ -13,7 +13,15 @@ from amaranth.lib import data
 if TYPE_CHECKING:
     from hw.params import FinishParams, ProcessingParams, StateParams
 
-__all__ = ["body_layout", "command_layout", "head_layout", "kv_layout", "output_layout", "vector_layout"]
+__all__ = [
+    "body_layout",
+    "command_layout",
+    "head_layout",
+    "kv_layout",
+    "output_layout",
+    "token_score_layout",
+    "vector_layout",
+]
 
 
 def head_layout(params: StateParams) -> data.StructLayout:
@@ -35,13 +43,14 @@ def body_layout(params: StateParams) -> data.StructLayout:
 def command_layout(params: ProcessingParams) -> data.StructLayout:
     """Command of one operation of a processing unit.
 
-    ``scale`` is the fp32 code of 1/sqrt(head_dim), ``last_query`` the number of the operation's last query, counted
+    ``kind`` is the value of an :class:`hw.timing.operation.OperationKind`, ``scale`` is the fp32 code of 1/sqrt(head_dim), ``last_query`` the number of the operation's last query, counted
     from 0: 0 in a unit of one, which does not look. The other numbers are those of
     :class:`hw.timing.operation.OperationSizes`, which refuses the ones that a unit can't work with.
     """
     return data.StructLayout(
         {
             "op_id": params.op_id_bits,
+            "kind": 1,
             "num_tokens": params.token_bits,
             "walk_tokens": params.token_bits,
             "beats": range(params.beats + 1),
@@ -49,6 +58,16 @@ def command_layout(params: ProcessingParams) -> data.StructLayout:
             "last_query": params.query_range,
             "scale": params.state_format.bits,
         }
+    )
+
+
+def token_score_layout(params: ProcessingParams) -> data.StructLayout:
+    """Score of one token of an operation of scores: its query's ``op_id``, the token's ``position`` in the walk.
+
+    ``score`` is q . k times the scale, an fp32 code.
+    """
+    return data.StructLayout(
+        {"op_id": params.op_id_bits, "position": params.token_bits, "score": params.state_format.bits}
     )
 
 

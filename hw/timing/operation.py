@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from enum import Enum
 from typing import TYPE_CHECKING
 
-from golden.checks import require_int
+from golden.checks import require_int, require_type
 
 if TYPE_CHECKING:
     from hw.params import ProcessingParams
 
-__all__ = ["OperationSizes"]
+__all__ = ["OperationKind", "OperationSizes"]
+
+
+class OperationKind(Enum):
+    """What a unit makes of keys: attention, which reads values too and gives states, or their scores alone."""
+
+    ATTENTION = 0
+    SCORE = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +38,8 @@ class OperationSizes:
         Tokens of a tile, 1 or more.
     queries : int
         Queries that use every beat of a key or value in turn, 1 or more.
+    kind : OperationKind
+        What is made of the keys; an operation of scores has no values.
 
     Raises
     ------
@@ -42,6 +52,7 @@ class OperationSizes:
     beats: int
     tile_tokens: int
     queries: int = 1
+    kind: OperationKind = OperationKind.ATTENTION
 
     def __post_init__(self) -> None:
         require_int("num_tokens", self.num_tokens, 0)
@@ -49,6 +60,7 @@ class OperationSizes:
         require_int("beats", self.beats, 1)
         require_int("tile_tokens", self.tile_tokens, 1)
         require_int("queries", self.queries, 1)
+        require_type("kind", self.kind, OperationKind)
 
     @classmethod
     def of(
@@ -60,6 +72,7 @@ class OperationSizes:
         beats: int | None = None,
         tile_tokens: int | None = None,
         queries: int = 1,
+        kind: OperationKind = OperationKind.ATTENTION,
     ) -> OperationSizes:
         """Return the sizes of an operation that a unit of these parameters can run.
 
@@ -71,7 +84,7 @@ class OperationSizes:
             As for the class.
         walk_tokens, beats, tile_tokens : int, optional
             As for the class; None is ``num_tokens``, and the largest that the unit has.
-        queries : int
+        queries, kind : int, OperationKind
             As for the class.
 
         Raises
@@ -85,6 +98,7 @@ class OperationSizes:
             beats=params.beats if beats is None else beats,
             tile_tokens=params.tile_tokens if tile_tokens is None else tile_tokens,
             queries=queries,
+            kind=kind,
         )
         sizes.require_within(params)
         return sizes
@@ -113,6 +127,7 @@ class OperationSizes:
         """These sizes as the fields of a command."""
         fields = asdict(self)
         fields["last_query"] = fields.pop("queries") - 1
+        fields["kind"] = self.kind.value
         return fields
 
     @property
@@ -133,4 +148,5 @@ class OperationSizes:
     @property
     def kv_beats(self) -> int:
         """Beats of the kv stream, those that are dropped included."""
-        return 2 * self.walk_tokens * self.beats
+        kinds = 2 if self.kind is OperationKind.ATTENTION else 1
+        return kinds * self.walk_tokens * self.beats

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hw.timing.operation import OperationKind
+
 if TYPE_CHECKING:
     from hw.params import ProcessingParams
     from hw.timing.operation import OperationSizes
@@ -19,6 +21,7 @@ __all__ = [
     "drain_cycles",
     "exposed_cycles",
     "score_cycles",
+    "token_score_cycles",
     "weight_cycles",
 ]
 
@@ -35,6 +38,14 @@ def score_cycles(params: ProcessingParams) -> int:
     level of the tree over the slices, scale, maximum.
     """
     return _levels(params) + params.slice_levels + 5
+
+
+def token_score_cycles(params: ProcessingParams) -> int:
+    """Cycles from the last use of a token's last K beat to its score, of an operation of scores.
+
+    All of :func:`score_cycles` but the maximum.
+    """
+    return score_cycles(params) - 1
 
 
 def weight_cycles(params: ProcessingParams) -> int:
@@ -139,11 +150,12 @@ class OperationCycles:
     tail : int
         Cycles of the beats, all dropped, behind the last V beat that counts; of all beats where none does.
     drain : int
-        Cycles from the last use of the last V beat that counts to the last body beat; 0 if there is none.
+        Cycles from the last use of the last V beat that counts to the last body beat; 0 if there is none. Of an
+        operation of scores, from that of the last K beat that counts to its score.
     interval : int
         Cycles from the first kv beat of this operation to that of the next in back-to-back operation.
     total : int
-        Cycles from the first kv beat to the last body beat.
+        Cycles from the first kv beat to the last body beat, or the last score.
     """
 
     kv_beats: int
@@ -166,6 +178,15 @@ def cycles(params: ProcessingParams, sizes: OperationSizes) -> OperationCycles:
     The interval is a cycle longer where the last V beat of tokens of one beat and one query takes its weight in the
     very cycle in which it is there: the head leaves a cycle later, and the next operation starts behind it.
 
+    An operation of scores reads keys alone, and waits for nothing but the queries of the next one, which come in from
+    its last token that counts on; the next one being one of scores, too, of no more beats and queries::
+
+        interval = walk_tokens * beats * queries + max(0, (beats - 1) * (queries - 1) + 2 - dropped)
+        total    = num_tokens * beats * queries - 1 + token_score_cycles
+
+    with the uses ``dropped`` behind that token. That holds while scores of two operations before are not on their way
+    when an operation starts, so where an interval takes half of ``token_score_cycles``.
+
     An operation without a walk reads no kv beat; it holds the unit for ``beats * queries + 1`` cycles, in which the
     next queries are loaded. The total of one without tokens is 0.
 
@@ -185,6 +206,8 @@ def cycles(params: ProcessingParams, sizes: OperationSizes) -> OperationCycles:
     uses = sizes.kv_beats * sizes.queries
     if sizes.num_tokens == 0:
         return OperationCycles(kv_beats=sizes.kv_beats, exposed=0, tail=uses, drain=0, interval=uses, total=0)
+    if sizes.kind is OperationKind.SCORE:
+        return _score_operation(params, sizes)
     exposed, tight = _waits(params, sizes)
     tail = _tail_cycles(sizes)
     span = uses + exposed
@@ -198,4 +221,20 @@ def cycles(params: ProcessingParams, sizes: OperationSizes) -> OperationCycles:
         drain=drain,
         interval=span + behind_head,
         total=span - 1 - tail + drain,
+    )
+
+
+def _score_operation(params: ProcessingParams, sizes: OperationSizes) -> OperationCycles:
+    """Return the cycles of an operation of scores with tokens that count."""
+    counted = sizes.num_tokens * sizes.query_beats
+    tail = (sizes.walk_tokens - sizes.num_tokens) * sizes.query_beats
+    exposed = max(0, (sizes.beats - 1) * (sizes.queries - 1) + 2 - tail)
+    drain = token_score_cycles(params)
+    return OperationCycles(
+        kv_beats=sizes.kv_beats,
+        exposed=exposed,
+        tail=tail,
+        drain=drain,
+        interval=counted + tail + exposed,
+        total=counted - 1 + drain,
     )

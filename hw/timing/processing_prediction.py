@@ -12,7 +12,8 @@ import numpy as np
 
 from hw.timing.handshake import Sink, Source
 from hw.timing.kv_order import kv_order
-from hw.timing.processing import drain_cycles, score_cycles, weight_cycles
+from hw.timing.operation import OperationKind
+from hw.timing.processing import drain_cycles, score_cycles, token_score_cycles, weight_cycles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +32,8 @@ class Prediction:
     """Cycles of every transfer, and of every first offer of an output item, counted from the end of reset.
 
     ``key_operations`` and ``value_tiles`` are the cycles in which those counters first show each operation
-    and each tile of a walk.
+    and each tile of a walk. ``scores`` are those in which the scores of operations of scores show, one for every query
+    of every token that counts, marked or not.
     """
 
     command: npt.NDArray[np.int64]
@@ -43,6 +45,7 @@ class Prediction:
     body: npt.NDArray[np.int64]
     key_operations: npt.NDArray[np.int64]
     value_tiles: npt.NDArray[np.int64]
+    scores: npt.NDArray[np.int64]
 
 
 def predict(
@@ -91,6 +94,7 @@ def predict(
         body=unit.body.transfers,
         key_operations=np.array(unit.key_operations, dtype=np.int64),
         value_tiles=np.array(unit.value_tiles, dtype=np.int64),
+        scores=np.array(unit.scores, dtype=np.int64),
     )
 
 
@@ -104,24 +108,34 @@ class _Unit:
         self.command, self.query, self.kv, self.head, self.body = command, query, kv, head, body
         self.command_free = 0
         self.query_free = 0
+        self.place_free: list[int] = []
+        self.scored = (0, 0)
         self.front_free = 0
         self.head_free = 0
         self.body_free = 0
         self.issue_free = 0
         self.key_operations: list[int] = []
         self.value_tiles: list[int] = []
+        self.scores: list[int] = []
 
     def run(self, sizes: OperationSizes) -> None:
         """Advance over one operation."""
         commanded = self.command.take(self.command_free)
         # The first beat of a query may come ahead of its command, which says how many there are.
-        queried = self.query.take(self.query_free)
-        for _ in range(1, sizes.query_beats):
-            queried = self.query.take(max(self.query_free, commanded + 1))
-        prepared = max(commanded + 1, queried + 1, self.head_free)
+        queried = self.query.take(self._word_free(0))
+        for number in range(1, sizes.query_beats):
+            query, beat = divmod(number, sizes.beats)
+            queried = self.query.take(max(self._word_free(beat * sizes.queries + query), commanded + 1))
+        # The last score of the operation before the one before is out.
+        prepared = max(commanded + 1, queried + 1, self.head_free, self.scored[0] + 1)
         start = max(prepared, self.front_free)
         self.key_operations.append((prepared if sizes.walk_tokens else start) + 1)
         self.command_free = self.query_free = start + 1
+        self.place_free = []
+        self.scored = (self.scored[1], 0)
+        if sizes.kind is OperationKind.SCORE:
+            self._score(sizes, start)
+            return
         if not sizes.num_tokens:
             self._give_heads(start + 1, sizes)
         weights: list[int] = []
@@ -154,6 +168,28 @@ class _Unit:
             for _ in range(sizes.query_beats):
                 written = self.body.put(written) + 1
             self.body_free = written
+
+    def _word_free(self, place: int) -> int:
+        """Return the first cycle in which a beat of the next query finds its place free."""
+        return self.place_free[place] if place < len(self.place_free) else self.query_free
+
+    def _score(self, sizes: OperationSizes, start: int) -> None:
+        """Advance over the keys of an operation of scores."""
+        more = sizes.queries - 1
+        last_kv = start
+        for token in range(sizes.walk_tokens):
+            uses = []
+            for _ in range(sizes.beats):
+                first = self.kv.take(last_kv + 1)
+                last_kv = first + more
+                uses += range(first, last_kv + 1)
+            if token < sizes.num_tokens:
+                self.scores += [use + token_score_cycles(self.params) for use in uses[-sizes.queries :]]
+            if token == sizes.num_tokens - 1:
+                self.place_free = [use + 1 for use in uses]
+                self.query_free = last_kv + 1
+                self.scored = (self.scored[0], self.scores[-1])
+        self.front_free = last_kv
 
     def _grant(self, cycle: int) -> None:
         """Permit the values of one more tile from ``cycle`` on: in order, one a cycle."""

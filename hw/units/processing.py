@@ -14,6 +14,7 @@ from hw.units.processing_array import LaneArray
 from hw.units.processing_beat import beat_layout
 from hw.units.processing_heads import Heads
 from hw.units.processing_permissions import Permissions
+from hw.units.processing_scores import TokenScores, token_score_signature
 from hw.units.processing_sequencer import Sequencer
 from hw.units.processing_softmax import OnlineSoftmax
 from hw.units.score_adder import sum_signature
@@ -79,6 +80,20 @@ class ProcessingUnit(wiring.Component):
 
     Outputs and readies come from registers alone. ``rst`` ends whatever is going on; the buffers and the data
     registers keep their contents, which nothing reads before it has been written again.
+
+    Scores alone
+    ------------
+    An operation of kind SCORE (:class:`hw.timing.operation.OperationKind`) takes its command, its queries and
+    ``walk_tokens * beats`` beats of ``kv``, the keys in order, and gives the scaled score s_t of each token that counts
+    and is not marked on ``token_score``: the very score that attention weighs, before its softmax; with a scale of 1
+    the sum of q . k itself. Scores come token by token, of each query by query, with the id that the query's head would
+    have and the token's position in the walk. There is neither head nor body, and no tile is counted. Kinds of
+    operations follow each other in any order. Queries may come from the last token that counts on, each beat when the
+    one in its place has had its last use.
+
+    ``token_score`` has no ready, as units of a group must not be held up alone: a score shows ``log2(lanes) +
+    log2(slices) + 4`` cycles after its beat's use, for one cycle. Whoever sends kv beats must have room for the scores
+    of those on their way (:mod:`hw.devices.score_queue`).
 
     Slices
     ------
@@ -180,6 +195,8 @@ class ProcessingUnit(wiring.Component):
         o, unnormalised.
     key_operations, value_tiles : ``Out(2)``
         The permissions.
+    token_score : ``Out(token_score_signature(params))``
+        Scores of operations of scores: no ready, see above.
     partial : ``Out(sum_signature(params.state_format))``
         q . k of a token over this unit's slice, unscaled, query after query; only with ``slices > 1``.
     score : ``In(sum_signature(params.state_format))``
@@ -198,6 +215,7 @@ class ProcessingUnit(wiring.Component):
     body: stream.Interface
     key_operations: Signal
     value_tiles: Signal
+    token_score: wiring.PureInterface
     partial: wiring.PureInterface
     score: wiring.PureInterface
 
@@ -213,6 +231,7 @@ class ProcessingUnit(wiring.Component):
             "body": Out(stream.Signature(body_layout(params))),
             "key_operations": Out(2),
             "value_tiles": Out(2),
+            "token_score": Out(token_score_signature(params)),
         }
         if params.slices > 1:
             sums = sum_signature(params.state_format)
@@ -228,6 +247,7 @@ class ProcessingUnit(wiring.Component):
         m.submodules.softmax = softmax = OnlineSoftmax(params)
         m.submodules.permissions = permissions = Permissions()
         m.submodules.heads = heads = Heads(params)
+        m.submodules.scores = scores = TokenScores(params)
         wiring.connect(m, wiring.flipped(self.command), sequencer.command)
         wiring.connect(m, wiring.flipped(self.body), array.body)
         wiring.connect(m, wiring.flipped(self.head), heads.head)
@@ -250,7 +270,14 @@ class ProcessingUnit(wiring.Component):
             (softmax.last_query, sequencer.last_query),
             (array.weight, softmax.weight),
             (array.alpha, softmax.alpha),
-            (softmax.scale, sequencer.scale),
+            (softmax.contexts, sequencer.contexts),
+            (scores.valid, softmax.scored),
+            (scores.score, softmax.score),
+            (scores.beat, softmax.score_beat),
+            (scores.contexts, sequencer.contexts),
+            (sequencer.scores_done, scores.done),
+            (self.token_score.valid, scores.o.valid),
+            (self.token_score.token, scores.o.token),
             (sequencer.weight_written, softmax.weight_written),
             (sequencer.body_done, array.body_done),
             (sequencer.head_done, heads.done),

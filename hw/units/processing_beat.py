@@ -10,7 +10,7 @@ from amaranth.lib import data
 if TYPE_CHECKING:
     from hw.params import ProcessingParams
 
-__all__ = ["beat_layout", "token_shape"]
+__all__ = ["beat_layout", "contexts_layout", "token_shape"]
 
 
 def beat_layout(params: ProcessingParams) -> data.StructLayout:
@@ -21,7 +21,8 @@ def beat_layout(params: ProcessingParams) -> data.StructLayout:
     one follows; of g queries, query j's use of beat b has the ``index`` b * g + j in the token. ``beat_last`` is the
     token's end; ``tile_first`` the first tile of the operation, ``token_first`` and ``token_last`` the ends of a tile
     as far as its tokens count, ``final`` the last token of its kind that counts, ``skip`` that its token is passed
-    over. Of values, ``token_first`` lasts to the first token of the tile that is not, and ``tile_first`` to the first
+    over. ``scored`` says that the operation is one of scores, ``turn``
+    which of two contexts is the operation's. Of values, ``token_first`` lasts to the first token of the tile that is not, and ``tile_first`` to the first
     of the operation.
     """
     return data.StructLayout(
@@ -37,8 +38,15 @@ def beat_layout(params: ProcessingParams) -> data.StructLayout:
             "token_last": 1,
             "final": 1,
             "skip": 1,
+            "scored": 1,
+            "turn": 1,
         }
     )
+
+
+def contexts_layout(params: ProcessingParams) -> data.ArrayLayout:
+    """Return the layout of what scores on their way belong to: the operation that reads keys and the one before it."""
+    return data.ArrayLayout(data.StructLayout({"op_id": params.op_id_bits, "scale": params.state_format.bits}), 2)
 
 
 def token_shape(params: ProcessingParams) -> Shape:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.layouts import command_layout
-from hw.units.processing_beat import beat_layout, token_shape
+from hw.timing.operation import OperationKind
+from hw.units.processing_beat import beat_layout, contexts_layout, token_shape
 from hw.units.processing_queries import QueryIntake
 
 if TYPE_CHECKING:
@@ -31,6 +32,10 @@ class Sequencer(wiring.Component):
     the current one reads V beats only, so that its first K beat can come in the cycle after the last use of the last V
     beat. An operation does not start before the heads of its predecessor have reached the output registers: until then
     m, l and the operation's id stand still.
+
+    An operation of scores has K beats alone, tile by tile, and no head. The next one starts while its scores are on
+    their way; the one behind that waits for them, for they find their operation in one of two contexts. Where its last
+    token that counts has used a word of q, the next query's may take its place.
 
     Parameters
     ----------
@@ -57,8 +62,12 @@ class Sequencer(wiring.Component):
         Its token's number in the tile.
     last_query : Out
         Number of the last query of the current operation.
-    op_id, scale, empty : Out
+    op_id, empty : Out
         The current operation; constant until ``head_done``.
+    contexts : Out(contexts_layout)
+        Of a beat's operation, by its ``turn``; constant until its last score is out.
+    scores_done : In(2)
+        The last score of the operation with that context is out.
     start_empty : Out(1)
         An operation without tokens that count starts: its head is due.
     weight_written : In(1)
@@ -95,7 +104,8 @@ class Sequencer(wiring.Component):
                 "token": Out(token_shape(params)),
                 "last_query": Out(params.query_range),
                 "op_id": Out(params.op_id_bits),
-                "scale": Out(params.state_format.bits),
+                "contexts": Out(contexts_layout(params)),
+                "scores_done": In(2),
                 "empty": Out(1),
                 "start_empty": Out(1),
                 "weight_written": In(1),
@@ -118,6 +128,9 @@ class Sequencer(wiring.Component):
         finishing = Signal()
         start = Signal()
         head_owed = Signal()
+        scored = Signal()
+        turn = Signal()
+        scores_owed = Signal(2)
 
         # The command of the next operation waits in a register of its own.
         waiting = Signal()
@@ -128,11 +141,12 @@ class Sequencer(wiring.Component):
 
         m.submodules.queries = queries = QueryIntake(params)
         query_read = Signal()
+        released = Signal()
         m.d.comb += [
             queries.waiting.eq(waiting),
             queries.beats.eq(pending.beats),
             queries.last_query.eq(pending.last_query if params.queries > 1 else 0),
-            queries.closed.eq(query_read),
+            queries.closed.eq(query_read & ~released),
             queries.start.eq(start),
             queries.valid.eq(self.query_valid),
             self.query_ready.eq(queries.ready),
@@ -176,6 +190,9 @@ class Sequencer(wiring.Component):
             self.beat.token_last.eq(final | (self.token == tile_end)),
             self.beat.final.eq(final),
             self.beat.skip.eq(skip),
+            self.beat.scored.eq(scored),
+            self.beat.turn.eq(turn),
+            released.eq(scored & final & (queries.index < use_index)),
         ]
 
         weights = Signal(range(2 * params.tile_tokens + 1))
@@ -188,8 +205,8 @@ class Sequencer(wiring.Component):
             # All that follows goes on at the last use of a beat.
             take.eq(use & (query == self.last_query)),
             self.accept.eq(use & ~drop),
-            finishing.eq(take & is_value & beat_last & walk_last),
-            self.live_tile.eq(take & ~drop & ~is_value & beat_last & self.beat.token_last),
+            finishing.eq(take & (is_value | scored) & beat_last & walk_last),
+            self.live_tile.eq(take & ~drop & ~is_value & ~scored & beat_last & self.beat.token_last),
         ]
         accept_value = take & ~drop & is_value
         m.d.sync += [
@@ -212,11 +229,13 @@ class Sequencer(wiring.Component):
                 m.d.sync += [kind.left.eq(Mux(final, dropped_tokens, kind.left - 1)), kind.drop.eq(drop | final)]
                 with m.If(tile_last if kind is keys else ~skip):
                     m.d.sync += kind.tile_first.eq(0)
-                with m.If(self.beat.token_last & ~drop):
+                with m.If(self.beat.token_last & ~drop & ~scored):
                     m.d.sync += kind.slot.eq(~kind.slot)
         # A tile that holds the last token that counts counts itself, whatever follows in it.
         tile_counts = Signal()
-        m.d.comb += self.dropped_tile.eq(take & ~is_value & beat_last & tile_last & drop & ~tile_counts)
+        m.d.comb += self.dropped_tile.eq(
+            take & ~is_value & ~scored & beat_last & tile_last & drop & ~tile_counts
+        )
         with m.If(take & ~is_value & beat_last):
             m.d.sync += tile_counts.eq(~tile_last & (tile_counts | final))
             with m.If(final):
@@ -225,7 +244,7 @@ class Sequencer(wiring.Component):
                 m.d.sync += keys_over.eq(1)
             with m.If(tile_last):
                 # The keys of the second tile follow those of the first at once.
-                m.d.sync += is_value.eq(~keys.tile_first | walk_last)
+                m.d.sync += is_value.eq(~scored & (~keys.tile_first | walk_last))
         with m.If(take & is_value & beat_last):
             m.d.sync += values_fresh.eq(tile_last | (values_fresh & skip))
             with m.If(tile_last):
@@ -240,13 +259,15 @@ class Sequencer(wiring.Component):
             m.d.sync += active.eq(0)
         with m.If(self.head_done):
             m.d.sync += head_owed.eq(0)
+        m.d.sync += scores_owed.eq(scores_owed & ~self.scores_done)
 
         walks = pending.walk_tokens.any()
         counts = pending.num_tokens.any()
-        prepared = queries.held & ~head_owed
+        scores = pending.kind == OperationKind.SCORE.value
+        prepared = queries.held & ~head_owed & ~scores_owed.bit_select(~turn, 1)
         m.d.comb += [
             start.eq((~active | finishing) & prepared),
-            self.start_empty.eq(start & ~counts),
+            self.start_empty.eq(start & ~counts & ~scores),
             self.start_walk.eq(start & walks),
             self.start_idle.eq(start & ~walks),
             self.next_ready.eq(prepared & walks),
@@ -257,9 +278,12 @@ class Sequencer(wiring.Component):
                 query_read.eq(counts),
                 self.last_query.eq(pending.last_query if params.queries > 1 else 0),
                 self.op_id.eq(pending.op_id),
-                self.scale.eq(pending.scale),
+                turn.eq(~turn),
+                self.contexts[~turn].eq(Cat(pending.op_id, pending.scale)),
                 self.empty.eq(~counts),
-                head_owed.eq(1),
+                scored.eq(scores),
+                head_owed.eq(~scores),
+                scores_owed.eq((scores_owed & ~self.scores_done) | (Cat(turn, ~turn) & (scores & counts).replicate(2))),
                 active.eq(walks),
                 beat_end.eq(pending.beats - 1),
                 tile_end.eq(pending.tile_tokens - 1),

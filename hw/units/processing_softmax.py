@@ -9,7 +9,7 @@ from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.float import FloatAdd, FloatMax, FloatMul, FloatRound
-from hw.units.processing_beat import beat_layout, token_shape
+from hw.units.processing_beat import beat_layout, contexts_layout, token_shape
 from hw.units.processing_exponentials import Exponentials, tile_layout
 from hw.units.processing_queries import store
 
@@ -27,7 +27,8 @@ class OnlineSoftmax(wiring.Component):
     tile meanwhile. The order of the kv stream sees to it that a half is not written before it has been
     read, and that no third tile's scores come before the first tile's exponentials are done.
 
-    A token that is passed over takes its place and its time here, but moves neither maximum nor sum.
+    A token that is passed over takes its place and its time here, but moves neither maximum nor sum. A score of an
+    operation of scores is scaled, and goes no further here.
 
     Parameters
     ----------
@@ -38,16 +39,18 @@ class OnlineSoftmax(wiring.Component):
     -------
     sum_valid, sum, sum_beat : In
         q.k of a token, unscaled, and the use of the token's last beat that it comes from.
-    scale : In(32)
-        Factor of the scores; constant while an operation has scores to come.
+    contexts : In(contexts_layout)
+        Factors of the scores, by ``turn`` of their beats.
     last_query : In
-        Number of the last query; constant likewise.
+        Number of the last query; constant while an operation has weights to come.
     read_slot, read_token, read_query : In
         Which weight to read.
     weight : Out(params.factor_format.bits)
         That weight, one cycle later.
     alpha : Out(ArrayLayout(params.weight_format.bits, 2 * queries))
         Rescaling factors of the tile in each slot, those of a slot side by side.
+    scored, score, score_beat : Out
+        A scaled score, of any operation, and the use of its token's last beat.
     weight_written : Out(1)
         The weights of one more token can be read from the next cycle on.
     tile_weight : Out(1)
@@ -67,13 +70,16 @@ class OnlineSoftmax(wiring.Component):
                 "sum_valid": In(1),
                 "sum": In(bits),
                 "sum_beat": In(beat_layout(params)),
-                "scale": In(bits),
+                "contexts": In(contexts_layout(params)),
                 "last_query": In(params.query_range),
                 "read_slot": In(1),
                 "read_token": In(token_shape(params)),
                 "read_query": In(params.query_range),
                 "weight": Out(params.factor_format.bits),
                 "alpha": Out(data.ArrayLayout(weight_bits, 2 * params.queries)),
+                "scored": Out(1),
+                "score": Out(bits),
+                "score_beat": Out(beat_layout(params)),
                 "weight_written": Out(1),
                 "tile_weight": Out(1),
                 "final": Out(1),
@@ -91,11 +97,19 @@ class OnlineSoftmax(wiring.Component):
 
         # Scale, then maximum and buffer: a cycle each.
         score = Signal(fmt.bits, reset_less=True)
+        scored = Signal()
         score_valid = Signal()
         score_beat = Signal(beat_layout(params))
         m.submodules.scaler = scaling = FloatMul(fmt, fmt, fmt)
-        m.d.comb += [scaling.a.eq(self.sum), scaling.b.eq(self.scale)]
-        m.d.sync += score_valid.eq(self.sum_valid)
+        m.d.comb += [
+            scaling.a.eq(self.sum),
+            scaling.b.eq(self.contexts[self.sum_beat.turn].scale),
+            score_valid.eq(scored & ~score_beat.scored),
+            self.scored.eq(scored),
+            self.score.eq(score),
+            self.score_beat.eq(score_beat),
+        ]
+        m.d.sync += scored.eq(self.sum_valid)
         with m.If(self.sum_valid):
             m.d.sync += [score.eq(scaling.o), score_beat.eq(self.sum_beat)]
 

@@ -14,7 +14,7 @@ from golden.numerics import unit_numerics
 from hw.layouts import body_layout, command_layout, head_layout, kv_layout, vector_layout
 from hw.params import ProcessingParams
 from hw.timing.kv_order import kv_vectors
-from hw.timing.operation import OperationSizes
+from hw.timing.operation import OperationKind, OperationSizes
 from hw.timing.processing_prediction import predict
 from tests.helpers.floats import random_codes
 
@@ -66,6 +66,10 @@ class Operation:
     @property
     def num_tokens(self):
         return self.sizes.num_tokens
+
+    def read(self, k: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Rows of ``k`` and ``v``, or of ``k`` alone, in the order of the kv stream."""
+        return k if self.sizes.kind is OperationKind.SCORE else kv_vectors(self.sizes.tile_tokens, k, v)
 
     def expected(self, params: ProcessingParams) -> PartialState:
         """State of shape (queries,) by the bit-exact golden model: as many attentions, each by itself."""
@@ -239,8 +243,8 @@ def stimulus(params: ProcessingParams, operations: Sequence[Operation]) -> dict[
         payloads["command"].append(layout.const(fields).as_value().value)
         bits = vector_layout(params).size
         payloads["query"] += [_side_by_side(words, bits) for words in _beats(params, op.q, op.sizes.beats)]
-        beats = _beats(params, kv_vectors(op.sizes.tile_tokens, op.k, op.v), op.sizes.beats)
-        marks = kv_vectors(op.sizes.tile_tokens, op.skips[:, None], op.skips[:, None]).repeat(op.sizes.beats)
+        beats = _beats(params, op.read(op.k, op.v), op.sizes.beats)
+        marks = op.read(op.skips[:, None], op.skips[:, None]).repeat(op.sizes.beats)
         for words, mark in zip(beats, marks, strict=True):
             payloads["kv"].append(_side_by_side([word | int(mark) << bits for word in words], kv_layout(params).size))
     return payloads
@@ -296,8 +300,9 @@ def offer(bench: StreamBench, params: ProcessingParams, operations: Sequence[Ope
 
 async def run(bench: StreamBench, params: ProcessingParams, operations: Sequence[Operation]) -> None:
     """Advance until every state is out and every kv beat in."""
-    heads = sum(op.sizes.queries for op in operations)
-    bodies = sum(op.sizes.query_beats for op in operations if op.num_tokens)
+    attending = [op for op in operations if op.sizes.kind is OperationKind.ATTENTION]
+    heads = sum(op.sizes.queries for op in attending)
+    bodies = sum(op.sizes.query_beats for op in attending if op.num_tokens)
     kv = sum(op.sizes.kv_beats for op in operations)
     await bench.until(head=heads, body=bodies, kv=kv, timeout_cycles=200_000)
 

@@ -10,6 +10,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.layouts import body_layout, command_layout, head_layout, kv_layout, vector_layout
 from hw.units.processing import ProcessingUnit
+from hw.units.processing_scores import token_score_signature
 from hw.units.score_adder import ScoreAdder
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ class ProcessingGroup(wiring.Component):
     """``params.slices`` units in lock step: every stream transfers in all of them or in none.
 
     One command goes to all units; payloads of the other streams stand side by side, unit 0 at the lowest bits. The
-    permissions are those of unit 0, and must be the same in all.
+    permissions and the scores are those of unit 0, and must be the same in all.
     """
 
     def __init__(self, params: ProcessingParams) -> None:
@@ -45,6 +46,7 @@ class ProcessingGroup(wiring.Component):
                 "body": Out(wide(body_layout(params))),
                 "key_operations": Out(2),
                 "value_tiles": Out(2),
+                "token_score": Out(token_score_signature(params)),
                 "unequal": Out(1),
             }
         )
@@ -72,9 +74,10 @@ class ProcessingGroup(wiring.Component):
         for unit, part in zip(units, adder.i, strict=True):
             wiring.connect(m, unit.partial, part)
             m.d.comb += [unit.score.valid.eq(adder.o.valid), unit.score.sum.eq(adder.o.sum)]
-        permissions = [Cat(unit.key_operations, unit.value_tiles) for unit in units]
+        scores = [Cat(unit.token_score.valid, unit.token_score.token) for unit in units]
+        said = [Cat(unit.key_operations, unit.value_tiles, score) for unit, score in zip(units, scores, strict=True)]
         m.d.comb += [
-            Cat(self.key_operations, self.value_tiles).eq(permissions[0]),
-            self.unequal.eq(Cat(other != permissions[0] for other in permissions).any() | adder.fault),
+            Cat(self.key_operations, self.value_tiles, self.token_score.valid, self.token_score.token).eq(said[0]),
+            self.unequal.eq(Cat(other != said[0] for other in said).any() | adder.fault),
         ]
         return m

@@ -19,7 +19,10 @@ __all__ = ["PysimBench", "component_streams", "run_pysim"]
 
 
 def component_streams(component: Component) -> dict[str, tuple[bool, Any]]:
-    """Return the streams of a component: name as in its Verilog -> (is input, interface)."""
+    """Return the streams of a component: name as in its Verilog -> (is input, interface).
+
+    What has no payload is none.
+    """
     found = {}
     for path, member, _ in component.signature.flatten(component):
         if path[-1] == "valid":
@@ -27,7 +30,8 @@ def component_streams(component: Component) -> dict[str, tuple[bool, Any]]:
             parent = component
             for part in path[:-1]:
                 parent = getattr(parent, part) if isinstance(part, str) else parent[part]
-            found[name] = (member.flow == In, parent)
+            if hasattr(parent, "payload"):
+                found[name] = (member.flow == In, parent)
     return found
 
 
