@@ -51,7 +51,8 @@ def load_items(params: ChannelParams, heads: Sequence[KvHead], *, groups: int, r
     )
     used_columns = np.zeros(used_rows, int)
     for head in heads:
-        for first, vectors in ((head.key_row, head.keys), (head.value_row, head.values)):
+        kinds = ((head.key_row, head.keys), (head.value_row, head.values))
+        for first, vectors in kinds if head.values else kinds[:1]:
             if len(vectors) != groups * params.parts_per_group:
                 raise ValueError(
                     f"keys and values must be those of {groups * params.parts_per_group} parts, not {len(vectors)}"

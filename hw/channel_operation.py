@@ -10,7 +10,8 @@ import numpy as np
 from golden.checks import require_int
 from golden.selection import SelectionForm
 from hw.device_params import Mapping
-from hw.memory.kv_rows import KvRows, kv_rows
+from hw.memory.kv_rows import KvRows, key_rows, kv_rows
+from hw.timing.operation import OperationKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +32,8 @@ class ChannelOperation:
     query : ndarray of uint16, shape (head_dim,) or (queries, head_dim)
         Codes of q.
     keys, values : sequence of ndarray of uint16, shape (tokens, head_dim)
-        Codes of the tokens of each simulated part; a part may have none.
+        Codes of the tokens of each simulated part; a part may have none. Keys that only scores are asked of may have no
+        values at all: an empty sequence.
     tokens : ndarray of int, shape (parts,)
         Token counts of all parts of the channel; those of the simulated ones are the lengths of ``keys``.
     scale : float
@@ -41,7 +43,7 @@ class ChannelOperation:
         has rows that no other operation reads.
     append_part : int or None
         Part whose last token is new: the operation writes it before it reads it, and ``tokens`` counts it. A context
-        is what was there before: one token less.
+        is what was there before: one token less. Where there are no values, its key is written alone.
     positions : ndarray of int or None
         Positions that are read, ascending; None is all. They are the same in all parts, for the banks read in lock
         step: where parts attend to different ones, this is their union (:func:`golden.selection.union`).
@@ -49,6 +51,8 @@ class ChannelOperation:
         Of those positions, the ones whose tokens each part attends to; None is all that it owns.
     form : SelectionForm
         How the channel is told of positions and marks.
+    kind : OperationKind
+        Attention, or the scores of all tokens alone.
     """
 
     query: npt.NDArray[np.uint16]
@@ -61,6 +65,7 @@ class ChannelOperation:
     positions: npt.NDArray[np.int64] | None = None
     wanted: npt.NDArray[np.bool_] | None = None
     form: SelectionForm = SelectionForm.LIST
+    kind: OperationKind = OperationKind.ATTENTION
 
     @property
     def walk_tokens(self) -> int:
@@ -117,8 +122,15 @@ class ChannelOperation:
                     f"not {self.positions.tolist()!r}"
                 )
         self.require_wanted()
+        if len(self.values) != len(self.keys) and (len(self.values) or self.kind is OperationKind.ATTENTION):
+            raise ValueError(f"values must be those of the {len(self.keys)} parts of keys, not of {len(self.values)}")
         if self.append_part is None:
             return
+        if len(self.values) and self.kind is OperationKind.SCORE:
+            raise ValueError(
+                f"append_part must be None for scores of keys that have values, not {self.append_part}: attention "
+                "writes both"
+            )
         require_int("append_part", self.append_part, 0, parts - 1)
         place = int(self.tokens[self.append_part]) - 1
         if place < 0:
@@ -138,7 +150,7 @@ class KvHead:
     key_row, value_row : int
         First row of keys, and of values, counted over the banks that a part's rows go to in turn.
     keys, values : list of ndarray of uint16, shape (tokens, head_dim)
-        What they hold before the first operation, in each simulated part.
+        What they hold before the first operation, in each simulated part; no values where there are none at all.
     """
 
     rows: KvRows
@@ -149,8 +161,8 @@ class KvHead:
 
     @property
     def end_row(self) -> int:
-        """The row behind the last one of values."""
-        return self.value_row + self.rows.tiles
+        """The row behind the last one."""
+        return self.value_row + self.rows.tiles if self.values else self.key_row + self.rows.tiles
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,7 +239,7 @@ def place_operations(
     for name, members in groups.items():
         keys, values = _history(members)
         most = max(int(member.tokens.max(initial=0)) for member in members)
-        rows = kv_rows(params, members[0].head_dim, most)
+        rows = _rows_of(params, members[0], most)
         value_row = row + -(-rows.tiles // params.turn_banks) * params.turn_banks
         heads[name] = KvHead(rows=rows, key_row=row, value_row=value_row, keys=keys, values=values)
         row = heads[name].end_row
@@ -235,11 +247,16 @@ def place_operations(
         PlacedOperation(
             operation=operation,
             head=heads[name],
-            walk=kv_rows(params, operation.head_dim, operation.walk_tokens),
+            walk=_rows_of(params, operation, operation.walk_tokens),
         )
         for name, operation in zip(names, operations, strict=True)
     ]
     return placed, list(heads.values())
+
+
+def _rows_of(params: ChannelParams, operation: ChannelOperation, tokens: int) -> KvRows:
+    """Return the rows of ``tokens`` tokens a part, with values or without."""
+    return (kv_rows if operation.values else key_rows)(params, operation.head_dim, tokens)
 
 
 def _require_room(params: ChannelParams, operation: ChannelOperation) -> None:
@@ -247,7 +264,7 @@ def _require_room(params: ChannelParams, operation: ChannelOperation) -> None:
     unit = params.processing
     queries = len(operation.queries)
     require_int("queries", queries, 1, unit.queries)
-    beats = kv_rows(params, operation.head_dim, 0).beats
+    beats = key_rows(params, operation.head_dim, 0).beats
     wanted = queries * beats * unit.lanes * (unit.kv_format.bytes + unit.state_format.bytes)
     if wanted > unit.vector_buffer_bytes:
         raise ValueError(
@@ -264,7 +281,11 @@ def _history(members: Sequence[ChannelOperation]) -> tuple[list[npt.NDArray[np.u
         counts, keys, values = before[number]
         same = earlier.head_dim == members[number].head_dim and np.array_equal(earlier.tokens, counts)
         for had, has in ((earlier.keys, keys), (earlier.values, values)):
-            same = same and all(np.array_equal(one, other) for one, other in zip(had, has, strict=True))
+            same = (
+                same
+                and len(had) == len(has)
+                and all(np.array_equal(one, other) for one, other in zip(had, has, strict=True))
+            )
         if not same:
             raise ValueError(
                 f"operation {number} of KV head {members[number].kv_head} must find the tokens that the one before it "
@@ -283,5 +304,7 @@ def _before(
     if part is not None:
         counts[part] -= 1
         if part < len(keys):
-            keys[part], values[part] = keys[part][:-1], values[part][:-1]
+            keys[part] = keys[part][:-1]
+            if values:
+                values[part] = values[part][:-1]
     return counts, keys, values

@@ -3,37 +3,43 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from golden.formats import FP32
 from hw.channel_load import load_items
 from hw.channel_operation import ChannelOperation, place_operations
 from hw.channel_selection import selection_streams
+from hw.channel_streams import append_columns, operation_payload, vector_columns
 from hw.cosim import CosimError, StreamRecord, run_streams
 from hw.device_params import ChannelBenchParams
 from hw.devices.cells import with_cells
 from hw.devices.channel_bench import BENCH_TOP, bench_modules
 from hw.devices.commands import ColumnKind, column_command_layout, row_command_layout
-from hw.devices.layouts import operation_layout
+from hw.devices.layouts import score_layout
 from hw.layouts import head_layout
-from hw.memory.kv_rows import token_places
 from hw.native_arithmetic import with_native
-from hw.payloads import pack_vectors, unpack, unpack_state
+from hw.payloads import unpack, unpack_state
+from hw.timing.operation import OperationKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    import numpy.typing as npt
-
     from golden.numerics import Numerics
     from golden.partial import PartialState
-    from hw.channel_operation import PlacedOperation
     from hw.device_params import ChannelParams
     from hw.memory.kv_rows import KvRows
 
-__all__ = ["ChannelOperation", "ChannelRun", "bench_verilog", "run_channel"]
+__all__ = ["ChannelOperation", "ChannelRun", "TokenScore", "bench_verilog", "run_channel"]
+
+
+class TokenScore(NamedTuple):
+    """Score of one token, an fp32 code: its query's id, its position in the walk and its part in the bank group."""
+
+    op_id: int
+    position: int
+    part: int
+    score: int
 
 
 @dataclass(frozen=True)
@@ -46,10 +52,14 @@ class ChannelRun:
         Walk of each operation.
     queries : list of int
         Queries of each operation: so many states it gives, one after another.
+    kinds : list of OperationKind
+        What each operation is; those of scores give no state.
     row_commands, column_commands : StreamRecord
         Commands of the two buses and the cycles in which they were issued.
     heads, bodies : list of StreamRecord
         States of each simulated group.
+    scores : list of StreamRecord
+        Scores of each simulated group, and the cycles in which it gave them.
     simulated_cycles : int
         Cycles that the model ran, loading of the cells included.
     first_cycle : int
@@ -61,10 +71,12 @@ class ChannelRun:
     params: ChannelParams
     rows: list[KvRows]
     queries: list[int]
+    kinds: list[OperationKind]
     row_commands: StreamRecord
     column_commands: StreamRecord
     heads: list[StreamRecord]
     bodies: list[StreamRecord]
+    scores: list[StreamRecord]
     simulated_cycles: int
     first_cycle: int
     wall_s: float
@@ -93,14 +105,29 @@ class ChannelRun:
         ]
 
     def states(self, group: int, numerics: Numerics) -> Iterator[PartialState]:
-        """Yield the state of each query of each operation that a simulated group gave."""
+        """Yield the state of each query of each operation of attention that a simulated group gave."""
         state = self.params.reduction
         bodies = iter(self.bodies[group].payloads)
-        walks = [rows for rows, queries in zip(self.rows, self.queries, strict=True) for _ in range(queries)]
+        walks = [
+            rows
+            for rows, queries, kind in zip(self.rows, self.queries, self.kinds, strict=True)
+            if kind is OperationKind.ATTENTION
+            for _ in range(queries)
+        ]
         for rows, head in zip(walks, self.heads[group].payloads, strict=True):
             empty = unpack(head_layout(state), head)["empty"]
             beats = 0 if empty else rows.beats * self.params.processing.slices
             yield unpack_state(state, head, [next(bodies) for _ in range(beats)], numerics)
+
+    def token_scores(self, group: int) -> list[TokenScore]:
+        """Return the scores that a simulated group gave, in the order in which they came, part by part of each item."""
+        layout = score_layout(self.params)
+        return [
+            TokenScore(item["op_id"], item["position"], part, int(item["scores"][part]))
+            for item in (unpack(layout, payload) for payload in self.scores[group].payloads)
+            for part in range(self.params.parts_per_group)
+            if item["parts"] >> part & 1
+        ]
 
 
 def bench_verilog(params: ChannelParams, *, groups: int, rows: int, platform: object = None) -> tuple[str, str]:
@@ -127,6 +154,7 @@ def run_channel(
     first_refresh_cycles: int = 0,
     max_cycles: int = 100_000_000,
     platform: object = None,
+    held: Sequence[tuple[int, int]] = (),
 ) -> ChannelRun:
     """Run ``operations`` one after another, each as early as the channel takes it.
 
@@ -146,6 +174,8 @@ def run_channel(
         Gives up after this many.
     platform : object
         What the Verilog is made for, see :func:`bench_verilog`.
+    held : sequence of (cycle, bits)
+        Cycles in which the scores of the groups whose bits are set are refused, from the start of the simulation.
 
     Raises
     ------
@@ -164,11 +194,13 @@ def run_channel(
     streams: dict[str, Any] = {
         "load": list(load_items(params, heads, groups=groups, rows=rows)),
         "setup": [first_refresh_cycles],
-        "operation": [_operation(params, item, int(first)) for item, first in zip(placed, first_queries, strict=False)],
-        "query": [
-            beat for item in placed for query in item.operation.queries for beat in _columns(params, item, query)
+        "operation": [
+            operation_payload(params, item, int(first)) for item, first in zip(placed, first_queries, strict=False)
         ],
-        "append": [column for item in placed for column in _append(params, item)],
+        "query": [
+            beat for item in placed for query in item.operation.queries for beat in vector_columns(params, item, query)
+        ],
+        "append": [column for item in placed for column in append_columns(params, item)],
         "selection": [item for request, _ in selections for item in request],
         "words": [word for _, words in selections for word in words],
     }
@@ -176,13 +208,21 @@ def run_channel(
     wanted: dict[str, int] = {}
     for group in range(groups):
         parts = range(group * params.parts_per_group, (group + 1) * params.parts_per_group)
-        wanted[f"head__{group}"] = sum(queries)
+        attending = [item for item in placed if item.operation.kind is OperationKind.ATTENTION]
+        wanted[f"head__{group}"] = sum(len(item.operation.queries) for item in attending)
         wanted[f"body__{group}"] = sum(
             item.walk.beats * slices * len(item.operation.queries)
-            for item in placed
+            for item in attending
             if item.operation.counted_tokens[parts].any()
         )
-    run = run_streams(verilog, top, streams, wanted, max_cycles=max_cycles)
+        wanted[f"score__{group}"] = sum(
+            int(item.operation.marks[parts].any(axis=0).sum()) * len(item.operation.queries)
+            for item in placed
+            if item.operation.kind is OperationKind.SCORE
+        )
+    streams["hold"] = [bits for _, bits in held]
+    earliest = {"hold": [cycle for cycle, _ in held]}
+    run = run_streams(verilog, top, streams, wanted, earliest=earliest, max_cycles=max_cycles)
     found = run.streams
     if found["alarm"].payloads:
         cycle, payload = int(found["alarm"].cycles[0]), found["alarm"].payloads[0]
@@ -197,80 +237,13 @@ def run_channel(
         params,
         [item.walk for item in placed],
         queries,
+        [item.operation.kind for item in placed],
         since("row_command"),
         since("column_command"),
         [since(f"head__{group}") for group in range(groups)],
         [since(f"body__{group}") for group in range(groups)],
+        [since(f"score__{group}") for group in range(groups)],
         run.cycles,
         start,
         run.wall_s,
     )
-
-
-def _operation(params: ChannelParams, item: PlacedOperation, number: int) -> int:
-    """Return the payload of one operation, whose first query has this number among all."""
-    op, walk, head = item.operation, item.walk, item.head
-    last_query = len(op.queries) - 1
-    word = operation_layout(params).const(
-        {
-            "unit": {
-                "op_id": number % (1 << params.processing.op_id_bits),
-                "scale": int(FP32.to_codes(op.scale)),
-                "beats": walk.beats,
-                "tile_tokens": walk.tile_tokens,
-                "walk_tokens": walk.walk_tokens,
-                "last_query": last_query,
-            },
-            "rows": {
-                "key_row": head.key_row,
-                "value_row": head.value_row,
-                "tiles": walk.tiles,
-                "tile_columns": walk.tile_columns,
-                "last_columns": walk.last_columns,
-                "token_columns": walk.beats,
-                "last_query": last_query,
-                "selected": op.positions is not None,
-                "append": _append_place(params, item),
-            },
-            "tokens": [int(count) for count in op.counted_tokens],
-        }
-    )
-    return word.as_bits()
-
-
-def _append_place(params: ChannelParams, item: PlacedOperation) -> dict[str, Any]:
-    """Return where the new token of an operation is written."""
-    part = item.operation.append_part
-    if part is None:
-        return {}
-    tile, column = token_places(item.walk, item.operation.tokens[part : part + 1] - 1)
-    organisation = params.organisation
-    group, bank = divmod(part, params.parts_per_group)
-    rank, bankgroup = divmod(group, organisation.bankgroups)
-    pseudochannel, rank = divmod(rank, organisation.ranks)
-    return {
-        "valid": 1,
-        "place": {"tile": int(tile[0]), "column": int(column[0])},
-        "pseudochannel": pseudochannel,
-        "rank": rank,
-        "bankgroup": bankgroup,
-        "bank": bank,
-    }
-
-
-def _append(params: ChannelParams, item: PlacedOperation) -> list[int]:
-    """Return the columns of the new token: its key's in every bank, then its value's; zeros where it is not known."""
-    op = item.operation
-    if op.append_part is None:
-        return []
-    if op.append_part >= len(op.keys):
-        return [0] * (2 * item.walk.beats * params.processing.slices)
-    return [column for kind in (op.keys, op.values) for column in _columns(params, item, kind[op.append_part][-1])]
-
-
-def _columns(params: ChannelParams, item: PlacedOperation, vector: npt.NDArray[np.uint16]) -> list[int]:
-    """Return the columns of a vector, bank by bank, filled with zeros to whole ones in every bank."""
-    lanes = params.processing.lanes
-    filled = np.zeros(item.walk.beats * lanes * params.processing.slices, np.uint16)
-    filled[: len(vector)] = vector
-    return pack_vectors(filled, lanes)

@@ -43,9 +43,10 @@ def body_layout(params: StateParams) -> data.StructLayout:
 def command_layout(params: ProcessingParams) -> data.StructLayout:
     """Command of one operation of a processing unit.
 
-    ``kind`` is the value of an :class:`hw.timing.operation.OperationKind`, ``scale`` is the fp32 code of 1/sqrt(head_dim), ``last_query`` the number of the operation's last query, counted
-    from 0: 0 in a unit of one, which does not look. The other numbers are those of
-    :class:`hw.timing.operation.OperationSizes`, which refuses the ones that a unit can't work with.
+    ``kind`` is the value of an :class:`hw.timing.operation.OperationKind`, ``scale`` the fp32 code of 1/sqrt(head_dim),
+    ``last_query`` the number of the operation's last query, counted from 0: 0 in a unit of one, which does not look.
+    The other numbers are those of :class:`hw.timing.operation.OperationSizes`, which refuses the ones that a unit can't
+    work with.
     """
     return data.StructLayout(
         {

@@ -11,9 +11,10 @@ from amaranth.lib.wiring import In, Out
 from golden.checks import require_type
 from hw.device_params import ChannelParams, Mapping
 from hw.devices.clock_crossing import FromLogic, ToLogic
-from hw.devices.layouts import bus_command_layout, bus_query_layout, permission_layout
+from hw.devices.layouts import bus_command_layout, bus_query_layout, permission_layout, score_layout
 from hw.devices.modules import adder_module, stage_module, unit_module
 from hw.devices.placed import Placed
+from hw.devices.score_queue import ScoreQueue
 from hw.layouts import body_layout, command_layout, head_layout, kv_layout, vector_layout
 
 if TYPE_CHECKING:
@@ -33,14 +34,15 @@ class BankGroup(wiring.Component):
     Overview
     --------
     Split head dimension: the units' partial scores meet in a score adder that sends the sum back to all, and their
-    slices of o are joined. Whole tokens: a reduction unit merges the banks' states.
+    slices of o are joined. Whole tokens: a reduction unit merges the banks' states. Scores of operations of scores
+    leave by a queue, those of the parts side by side; of a split head dimension all units have the same one.
 
     Protocol
     --------
-    Everything but ``head`` and ``body`` arrives in the memory clock and is not held up: ``command`` and ``query`` only
-    while ``command_free`` and ``query_free`` are high, columns only as ``permissions`` allow. What arrives against
-    this is lost and raises ``overrun``, which stays high. ``head`` and ``body`` are streams in the memory clock. The
-    units run in cycles of ``enable``.
+    Everything but ``head``, ``body`` and ``score`` arrives in the memory clock and is not held up: ``command`` and
+    ``query`` only while ``command_free`` and ``query_free`` are high, columns only as ``permissions`` and, of
+    operations of scores, ``scores_free`` allow. What arrives against this is lost and raises ``overrun``, which stays
+    high. ``head``, ``body`` and ``score`` are streams in the memory clock. The units run in cycles of ``enable``.
 
     Latency and throughput
     ----------------------
@@ -68,6 +70,10 @@ class BankGroup(wiring.Component):
         What the parts of the group may be sent.
     head, body : Out(stream)
         State of the group, once an operation.
+    score : Out(stream of score_layout)
+        Scores of the group (:class:`hw.devices.score_queue.ScoreQueue`).
+    scores_free : Out(1)
+        Columns of an operation of scores may be read.
     overrun : Out(1)
         Something was lost.
     """
@@ -90,6 +96,8 @@ class BankGroup(wiring.Component):
                 "permissions": Out(data.ArrayLayout(permission_layout(params), params.parts_per_group)),
                 "head": Out(stream.Signature(head_layout(state))),
                 "body": Out(stream.Signature(body_layout(state))),
+                "score": Out(stream.Signature(score_layout(params))),
+                "scores_free": Out(1),
                 "overrun": Out(1),
             }
         )
@@ -145,6 +153,12 @@ class BankGroup(wiring.Component):
             wiring.connect(m, unit.body, stage.body_i[number])
         if params.mapping is Mapping.SPLIT:
             self._add_scores(m, units, overruns)
+        m.submodules.scores = scores = ScoreQueue(params)
+        for unit, port in zip(units, scores.i, strict=False):
+            wiring.connect(m, unit.token_score, port)
+        wiring.connect(m, scores.o, wiring.flipped(self.score))
+        m.d.comb += [scores.enable.eq(self.enable), self.scores_free.eq(scores.free)]
+        overruns.append(scores.overrun)
         m.d.comb += self.overrun.eq(Cat(*overruns).any())
         for stream_o, layout, port in (
             (stage.head_o, head_layout(params.reduction), self.head),

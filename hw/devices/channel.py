@@ -13,7 +13,7 @@ from hw.devices.bank_group import BankGroup
 from hw.devices.commands import column_command_layout, row_command_layout
 from hw.devices.group_sequencer import GroupSequencer
 from hw.devices.group_unit import GroupUnit
-from hw.devices.layouts import operation_layout
+from hw.devices.layouts import operation_layout, score_layout
 from hw.devices.modules import group_modules
 from hw.devices.placed import Placed, UnitModule
 from hw.devices.selection import Selection, request_layout
@@ -68,6 +68,11 @@ class Channel(wiring.Component):
         columns                                    n_cl ..| K    K  ..
         head, body                                                                      .. H b b
 
+    One of scores has the rows of keys alone, and a score of each group behind every token::
+
+        columns                                    n_cl ..| K    K  ..
+        score                                                   .. s    s  ..
+
     Latency and throughput
     ----------------------
     :func:`hw.timing.channel_runs.run_cycles`: bursts of command and query, rows or the cap's columns, units.
@@ -75,7 +80,8 @@ class Channel(wiring.Component):
     Numerics
     --------
     Those of the units: bit for bit :func:`golden.attention.local_state` of every part, joined or merged in the group
-    (``tests/rtl/test_channel.py``, with a model of the banks around the same parts).
+    (``tests/rtl/test_channel.py``, with a model of the banks around the same parts); scores
+    :func:`golden.scores.token_scores` (``tests/rtl/test_channel_scores.py``).
 
     Parameters
     ----------
@@ -97,7 +103,10 @@ class Channel(wiring.Component):
     row_command, column_command, write_data : Out
         The two command buses, and the data of a WR.
     head, body : ``Out(stream).array(groups)``
-        States of the groups, one each an operation.
+        States of the groups, one each an operation of attention.
+    score : ``Out(stream of score_layout).array(groups)``
+        Scores of the groups, of operations of scores; each group's in the order of positions. One that is refused holds
+        up the reads of the channel.
     overrun : Out(1)
         A unit lost something; stays high.
     """
@@ -106,6 +115,7 @@ class Channel(wiring.Component):
     overrun: Signal
     head: list[stream.Interface]
     body: list[stream.Interface]
+    score: list[stream.Interface]
 
     def __init__(self, params: ChannelParams) -> None:
         self.params = params
@@ -129,6 +139,7 @@ class Channel(wiring.Component):
                 "write_data": Out(vector_layout(params.processing)),
                 "head": Out(stream.Signature(head_layout(params.reduction))).array(params.groups),
                 "body": Out(stream.Signature(body_layout(params.reduction))).array(params.groups),
+                "score": Out(stream.Signature(score_layout(params))).array(params.groups),
                 "overrun": Out(1),
             }
         )
@@ -159,12 +170,13 @@ class Channel(wiring.Component):
 
 
 class _WithGroups(Protocol):
-    """A component that gives the states of its first ``groups`` bank groups."""
+    """A component that gives states and scores of its first ``groups`` bank groups."""
 
     params: ChannelParams
     groups: int
     head: list[stream.Interface]
     body: list[stream.Interface]
+    score: list[stream.Interface]
 
 
 def add_groups(
@@ -181,7 +193,7 @@ def add_groups(
     m : Module
         That of the device.
     device : Component
-        The device: its groups' states are its ``head`` and ``body``.
+        The device: its groups' states are its ``head`` and ``body``, their scores its ``score``.
     sequencer : ChannelSequencer or GroupSequencer
         Hears the permissions of all its parts.
     enable : Value
@@ -217,9 +229,11 @@ def add_groups(
             ]
         wiring.connect(m, group.head, wiring.flipped(device.head[number]))
         wiring.connect(m, group.body, wiring.flipped(device.body[number]))
+        wiring.connect(m, group.score, wiring.flipped(device.score[number]))
     m.d.comb += [
         sequencer.command_free.eq(Cat(*(group.command_free for group in groups)).all()),
         sequencer.query_free.eq(Cat(*(group.query_free for group in groups)).all()),
+        sequencer.scores_free.eq(Cat(*(group.scores_free for group in groups)).all()),
     ]
     return groups
 

@@ -13,7 +13,7 @@ from hw.device_params import ChannelBenchParams
 from hw.devices.channel import add_groups, channel_sequencer, group_module
 from hw.devices.clock_enable import ClockEnable
 from hw.devices.commands import column_command_layout, row_command_layout
-from hw.devices.layouts import operation_layout
+from hw.devices.layouts import operation_layout, score_layout
 from hw.devices.memory_model import MemoryModel, load_layout
 from hw.devices.modules import group_modules
 from hw.devices.placed import UnitModule
@@ -54,7 +54,9 @@ class ChannelBench(wiring.Component):
     that names selected tokens to it. Its commands appear on
     ``row_command`` and ``column_command`` in the cycle in which they are issued, whatever their ``ready``. ``alarm``
     gives an item in every cycle in which the memory model finds a rule broken, and in every cycle after units have
-    lost something.
+    lost something. In a cycle in which ``hold`` offers an item, the scores of the groups whose bits are set are neither
+    offered nor taken. In a cycle behind one in which ``restart`` offers an item all is in reset, and ``setup`` is taken
+    anew; cells keep what they hold.
 
     Parameters
     ----------
@@ -65,6 +67,7 @@ class ChannelBench(wiring.Component):
     simulation_only = True
     head: list[stream.Interface]
     body: list[stream.Interface]
+    score: list[stream.Interface]
 
     def __init__(self, bench: ChannelBenchParams) -> None:
         require_type("bench", bench, ChannelBenchParams)
@@ -92,6 +95,9 @@ class ChannelBench(wiring.Component):
                 "column_command": Out(stream.Signature(column_command_layout(params.organisation))),
                 "head": Out(stream.Signature(head_layout(state))).array(groups),
                 "body": Out(stream.Signature(body_layout(state))).array(groups),
+                "score": Out(stream.Signature(score_layout(params))).array(groups),
+                "hold": In(stream.Signature(groups)),
+                "restart": In(stream.Signature(1)),
                 "alarm": Out(stream.Signature(2)),
             }
         )
@@ -138,7 +144,7 @@ class ChannelBench(wiring.Component):
             ]
 
         columns = [(column.valid, column.payload) for column in memory.columns]
-        groups = add_groups(m, self, sequencer, clock.enable, columns)
+        groups = add_groups(m, _Held(self, m), sequencer, clock.enable, columns)
         due = rule_names(params.timing).index("refresh due")
         broken = Cat(memory.broken[:due], memory.broken[due] & refreshing, memory.broken[due + 1 :])
         m.d.comb += [
@@ -146,7 +152,7 @@ class ChannelBench(wiring.Component):
             self.alarm.payload[1].eq(~Cat(*(~group.overrun for group in groups)).all()),
             self.alarm.valid.eq(self.alarm.payload != 0),
         ]
-        return _behind_a_held_reset(m)
+        return _behind_a_held_reset(m, self.restart)
 
 
 def bench_modules(bench: ChannelBenchParams) -> list[UnitModule]:
@@ -155,8 +161,27 @@ def bench_modules(bench: ChannelBenchParams) -> list[UnitModule]:
     return [*group_modules(channel), group_module(channel), UnitModule(BENCH_TOP, ChannelBench, bench)]
 
 
-def _behind_a_held_reset(inner: Module) -> Module:
-    """Return ``inner`` with a reset that comes from a register.
+class _Held:
+    """The ports of a bench for its groups: their scores wait outside while they are held."""
+
+    def __init__(self, bench: ChannelBench, m: Module) -> None:
+        self.params, self.groups = bench.params, bench.groups
+        self.head, self.body = bench.head, bench.body
+        m.d.comb += bench.hold.ready.eq(1)
+        self.score = []
+        for number, shown in enumerate(bench.score):
+            inner = stream.Signature(score_layout(bench.params)).create(path=(f"score_{number}",))
+            free = ~(bench.hold.valid & bench.hold.payload[number])
+            m.d.comb += [
+                shown.payload.eq(inner.payload),
+                shown.valid.eq(inner.valid & free),
+                inner.ready.eq(shown.ready & free),
+            ]
+            self.score.append(inner)
+
+
+def _behind_a_held_reset(inner: Module, restart: stream.Interface) -> Module:
+    """Return ``inner`` with a reset that comes from a register, also of an item of ``restart``.
 
     Next states depend on the reset: were it an input, a simulator would work all of them out anew whenever inputs may
     have changed, twice a cycle, which takes a third of its time.
@@ -164,7 +189,7 @@ def _behind_a_held_reset(inner: Module) -> Module:
     m = Module()
     m.domains.held = held = ClockDomain()
     reset = Signal(init=1, reset_less=True)
-    m.d.sync += reset.eq(ResetSignal())
-    m.d.comb += [held.clk.eq(ClockSignal()), held.rst.eq(reset)]
+    m.d.sync += reset.eq(ResetSignal() | restart.valid)
+    m.d.comb += [held.clk.eq(ClockSignal()), held.rst.eq(reset), restart.ready.eq(1)]
     m.submodules.held = DomainRenamer("held")(inner)
     return m

@@ -120,6 +120,7 @@ class GroupSequencer(wiring.Component):
             is_value=front.is_value,
             operation=front.operation,
             value_tile=front.value_tile,
+            room=self.scores_free | ~front.scored,
         )
         go_on = Mux(append.due, self.append.valid, taken)
         openable = (each("may_activate") & ~each("is_open")).bit_select(rows.wanted_bank, 1)

@@ -11,9 +11,10 @@ from amaranth.lib.wiring import In, Out
 from hw.devices.bank_group import column_layout
 from hw.devices.clock_crossing import FromLogic, ToLogic
 from hw.devices.column_path import ColumnPath
-from hw.devices.layouts import bus_command_layout, bus_query_layout, permission_layout
+from hw.devices.layouts import bus_command_layout, bus_query_layout, permission_layout, score_layout
 from hw.devices.modules import unit_module
 from hw.devices.placed import Placed
+from hw.devices.score_queue import ScoreQueue
 from hw.layouts import body_layout, command_layout, head_layout, kv_layout, vector_layout
 
 if TYPE_CHECKING:
@@ -62,6 +63,8 @@ class GroupUnit(wiring.Component):
                 "permissions": Out(data.ArrayLayout(permission_layout(params), 1)),
                 "head": Out(stream.Signature(head_layout(state))),
                 "body": Out(stream.Signature(body_layout(state))),
+                "score": Out(stream.Signature(score_layout(params))),
+                "scores_free": Out(1),
                 "overrun": Out(1),
             }
         )
@@ -77,7 +80,8 @@ class GroupUnit(wiring.Component):
         m.submodules.column = column = ToLogic(kv_layout(params.processing))
         m.submodules.head = head = FromLogic(head_layout(params.reduction))
         m.submodules.body = body = FromLogic(body_layout(params.reduction))
-        m.d.comb += [part.enable.eq(self.enable) for part in (unit, command, query, column, head, body)]
+        m.submodules.scores = scores = ScoreQueue(params)
+        m.d.comb += [part.enable.eq(self.enable) for part in (unit, command, query, column, head, body, scores)]
         for key, _ in command_layout(params.processing):
             source = self.command.tokens[0] if key == "num_tokens" else self.command.unit[key]
             m.d.comb += command.payload[key].eq(source)
@@ -92,7 +96,8 @@ class GroupUnit(wiring.Component):
             self.query_free.eq(query.free),
             self.permissions[0].key_operations.eq(unit.key_operations),
             self.permissions[0].value_tiles.eq(unit.value_tiles),
-            self.overrun.eq(command.overrun | query.overrun | column.overrun | path.collided),
+            self.scores_free.eq(scores.free),
+            self.overrun.eq(command.overrun | query.overrun | column.overrun | path.collided | scores.overrun),
         ]
         for source, sink in (
             (command.o, unit.command),
@@ -102,6 +107,8 @@ class GroupUnit(wiring.Component):
             (unit.body, body.i),
             (head.o, wiring.flipped(self.head)),
             (body.o, wiring.flipped(self.body)),
+            (unit.token_score, scores.i[0]),
+            (scores.o, wiring.flipped(self.score)),
         ):
             wiring.connect(m, source, sink)
         return m

@@ -9,6 +9,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.devices.layouts import append_layout, rows_layout
+from hw.timing.operation import OperationKind
 
 if TYPE_CHECKING:
     from hw.device_params import ChannelParams
@@ -21,7 +22,7 @@ def visit_layout(params: ChannelParams) -> data.StructLayout:
 
     ``first`` marks the first row of an operation; ``tile`` counts the rows of its kind from 0; ``operation`` and
     ``value_tile`` count operations, and tiles of values, from reset, modulo 4; ``append``, ``token_columns``
-    and ``last_query`` are those of the operation.
+    and ``last_query`` are those of the operation, and ``scored`` says that it is one of scores.
     """
     organisation = params.organisation
     return data.StructLayout(
@@ -37,6 +38,7 @@ def visit_layout(params: ChannelParams) -> data.StructLayout:
             "append": append_layout(params),
             "token_columns": range(organisation.columns + 1),
             "last_query": params.processing.query_range,
+            "scored": 1,
         }
     )
 
@@ -48,8 +50,8 @@ class GroupWalk(wiring.Component):
     --------
     This is :func:`hw.timing.kv_order.kv_order` of the processing unit; a row holds a tile. Row r of a part is row
     ``r // banks`` of bank ``r % banks``. Where values begin in the same bank as keys, rows that follow each other lie
-    in different banks, but for K0 and V0 of an operation of one tile. Operations of no tile are passed over, one a
-    cycle.
+    in different banks, but for K0 and V0 of an operation of one tile. An operation of scores has the tiles of keys
+    alone. Operations of no tile are passed over, one a cycle.
 
     Protocol
     --------
@@ -107,6 +109,7 @@ class GroupWalk(wiring.Component):
             visit.append.eq(current.append),
             visit.token_columns.eq(current.token_columns),
             visit.last_query.eq(current.last_query),
+            visit.scored.eq(current.kind == OperationKind.SCORE.value),
         ]
         with m.If(self.rows.valid & self.rows.ready):
             m.d.sync += [current.eq(self.rows.payload), keys.eq(0), values.eq(0), is_value.eq(0), first.eq(1)]
@@ -122,5 +125,7 @@ class GroupWalk(wiring.Component):
                     m.d.sync += [active.eq(0), operation.eq(operation + 1)]
             with m.Else():
                 # The keys of the second tile follow those of the first at once.
-                m.d.sync += [keys.eq(keys + 1), is_value.eq((keys != 0) | (tiles == 1))]
+                m.d.sync += [keys.eq(keys + 1), is_value.eq(~visit.scored & ((keys != 0) | (tiles == 1)))]
+                with m.If(visit.scored & (keys == tiles - 1)):
+                    m.d.sync += [active.eq(0), operation.eq(operation + 1)]
         return m

@@ -20,6 +20,7 @@ __all__ = [
     "permission_layout",
     "place_layout",
     "rows_layout",
+    "score_layout",
     "selected_layout",
 ]
 
@@ -46,7 +47,8 @@ def rows_layout(params: ChannelParams) -> data.StructLayout:
     """Rows that an operation reads: keys from ``key_row`` on, values from ``value_row`` on.
 
     There are ``tiles`` tiles of keys, as many of values, of ``tile_columns`` columns, the last of ``last_columns``; a
-    token has ``token_columns`` of them, and the units use each for ``last_query + 1`` queries. A tile is a row from
+    token has ``token_columns`` of them, and the units use each for ``last_query + 1`` queries. Where ``kind`` is that
+    of scores, the keys alone are read. A tile is a row from
     column 0 on, or, where tokens are ``selected``, the next places of a list. ``append`` is written before it is read.
     """
     rows, columns = params.part_rows, params.organisation.columns
@@ -59,6 +61,7 @@ def rows_layout(params: ChannelParams) -> data.StructLayout:
             "last_columns": range(columns + 1),
             "token_columns": range(columns + 1),
             "last_query": params.processing.query_range,
+            "kind": 1,
             "selected": 1,
             "append": append_layout(params),
         }
@@ -92,6 +95,23 @@ def bus_command_layout(params: ChannelParams) -> data.StructLayout:
 def bus_query_layout(params: ChannelParams) -> data.StructLayout:
     """One beat of a query on its way to the banks of every group whose bit in ``banks`` is set."""
     return data.StructLayout({"banks": params.organisation.banks, "beat": vector_layout(params.processing)})
+
+
+def score_layout(params: ChannelParams) -> data.StructLayout:
+    """Scores that the parts of a bank group have of one position and one query, fp32 codes.
+
+    ``op_id`` is that of the query, ``position`` the token's in the walk, and a part's bit in ``parts`` says that it has
+    a score; without it the code means nothing.
+    """
+    unit = params.processing
+    return data.StructLayout(
+        {
+            "op_id": unit.op_id_bits,
+            "position": unit.token_bits,
+            "parts": params.parts_per_group,
+            "scores": data.ArrayLayout(unit.state_format.bits, params.parts_per_group),
+        }
+    )
 
 
 def permission_layout(params: ChannelParams) -> data.StructLayout:

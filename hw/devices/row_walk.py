@@ -10,6 +10,7 @@ from amaranth.lib.wiring import In, Out
 from golden.checks import require_type
 from hw.device_params import ChannelParams
 from hw.devices.layouts import append_layout, rows_layout, selected_layout
+from hw.timing.operation import OperationKind
 
 __all__ = ["RowWalk"]
 
@@ -22,7 +23,8 @@ class RowWalk(wiring.Component):
     This is :func:`hw.timing.kv_order.kv_order` of the processing units. All tokens: a row holds a tile, so that every
     row is opened once. Selected tokens: a tile is as many tokens as a row holds, wherever they lie; their places come
     as a list, one a token in the order of the walk, and are kept until the values of their tile have been read. A row
-    is opened once for all tokens of a tile that lie in it and follow each other. Operations of no tile are passed over,
+    is opened once for all tokens of a tile that lie in it and follow each other. An operation of scores has the tiles
+    of keys alone, and no place is kept. Operations of no tile are passed over,
     one a cycle.
 
     Protocol
@@ -59,6 +61,8 @@ class RowWalk(wiring.Component):
         Columns of a token.
     last_query : Out
         Number of the last query that uses the column, counted from 0.
+    scored : Out(1)
+        The column belongs to an operation of scores.
     operation, value_tile : Out(2)
         Number of the column's operation, and of the next tile of values, counted from reset, modulo 4.
     read : In(1)
@@ -79,6 +83,7 @@ class RowWalk(wiring.Component):
     append: data.View
     token_columns: Signal
     last_query: Signal
+    scored: Signal
     operation: Signal
     value_tile: Signal
     read: Signal
@@ -102,6 +107,7 @@ class RowWalk(wiring.Component):
                 "append": Out(append_layout(params)),
                 "token_columns": Out(range(organisation.columns + 1)),
                 "last_query": Out(params.processing.query_range),
+                "scored": Out(1),
                 "operation": Out(2),
                 "value_tile": Out(2),
                 "read": In(1),
@@ -136,6 +142,7 @@ class RowWalk(wiring.Component):
             self.append.eq(current.append),
             self.token_columns.eq(current.token_columns),
             self.last_query.eq(current.last_query),
+            self.scored.eq(current.kind == OperationKind.SCORE.value),
             advance.eq(active & whole & (current.selected | self.closed)),
         ]
         with m.If(self.begin):
@@ -150,7 +157,9 @@ class RowWalk(wiring.Component):
             m.d.sync += count.eq(0)
         with m.If(advance & ~self.is_value):
             # The keys of the second tile follow those of the first at once.
-            m.d.sync += [keys.eq(keys + 1), self.is_value.eq((keys != 0) | (tiles == 1))]
+            m.d.sync += [keys.eq(keys + 1), self.is_value.eq(~self.scored & ((keys != 0) | (tiles == 1)))]
+            with m.If(self.scored & (keys == tiles - 1)):
+                m.d.sync += [active.eq(0), self.operation.eq(self.operation + 1)]
         with m.If(advance & self.is_value):
             m.d.sync += [
                 values.eq(values + 1),
@@ -175,7 +184,7 @@ class RowWalk(wiring.Component):
             token_read.eq(current.selected & self.read & (index == current.token_columns - 1)),
             self.places.ready.eq(token_read & ~self.is_value),
             kept.w_data.eq(Value.cast(self.places.payload)),
-            kept.w_en.eq(self.places.ready),
+            kept.w_en.eq(self.places.ready & ~self.scored),
             kept.r_en.eq(token_read & self.is_value),
         ]
         with m.If(self.read):

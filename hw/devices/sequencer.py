@@ -30,6 +30,9 @@ class ChannelSequencer(wiring.Component):
     A refresh that is owed is given (REFAB) at the end of the row being read; a row that the units hold up is closed for
     it and opened again. So no refresh is later than the time of one row.
 
+    An operation of scores (:class:`hw.timing.operation.OperationKind`) reads keys alone, and reads on only while the
+    queues of the groups have room for what is on its way; a row may be closed for a refresh meanwhile.
+
     A new token is written (WR, bank by bank) in the opening in which its row is read anyhow, before the row's first
     read: key and value cost their writes and one turnaround each, but no row of their own. The writes do not wait for
     the units.
@@ -93,6 +96,8 @@ class ChannelSequencer(wiring.Component):
         What each part may be sent.
     command_free, query_free : In(1)
         Every unit has room for a command, for a beat of a query.
+    scores_free : In(1)
+        The scores of one more column have room in every group.
     command_valid, query_valid : Out(1)
         A command, a beat of a query, is delivered to the units in this cycle.
     banks : Out
@@ -137,6 +142,7 @@ class ChannelSequencer(wiring.Component):
             is_value=walk.is_value,
             operation=walk.operation,
             value_tile=walk.value_tile,
+            room=self.scores_free | ~walk.scored,
         )
         go_on = Mux(append.due, self.append.valid, taken)
         m.d.comb += [

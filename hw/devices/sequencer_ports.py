@@ -34,6 +34,7 @@ def sequencer_members(params: ChannelParams, parts: int) -> dict[str, wiring.Mem
         "permissions": In(data.ArrayLayout(permission_layout(params), parts)),
         "command_free": In(1),
         "query_free": In(1),
+        "scores_free": In(1),
         "command_valid": Out(1),
         "query_valid": Out(1),
         "banks": Out(params.organisation.banks),
@@ -48,7 +49,9 @@ def sequencer_members(params: ChannelParams, parts: int) -> dict[str, wiring.Mem
     }
 
 
-def permitted(permissions: Any, *, parts: int, is_value: Value, operation: Value, value_tile: Value) -> Value:
+def permitted(
+    permissions: Any, *, parts: int, is_value: Value, operation: Value, value_tile: Value, room: Value
+) -> Value:
     """Return whether every part takes the column that is to be read.
 
     Parameters
@@ -57,11 +60,13 @@ def permitted(permissions: Any, *, parts: int, is_value: Value, operation: Value
         What each of ``parts`` parts may be sent.
     is_value, operation, value_tile : Value
         Kind of the column, number of its operation and of its tile of values, modulo 4.
+    room : Value
+        Its score, if it is to leave, finds room.
     """
     counts = [permissions[part] for part in range(parts)]
     keys = Cat(*((count.key_operations != operation) for count in counts)).all()
     values = Cat(*((count.value_tiles != value_tile) for count in counts)).all()
-    return (is_value & values) | (~is_value & keys)
+    return (is_value & values) | (~is_value & keys & room)
 
 
 def used_up(m: Module, params: ChannelParams, *, read: Value, last_query: Value) -> list[Value]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from hw.device_params import ChannelParams
 
-__all__ = ["KvRows", "deal", "kv_rows", "row_images", "row_visits", "token_places"]
+__all__ = ["KvRows", "deal", "key_rows", "kv_rows", "row_images", "row_visits", "token_places"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,20 +82,45 @@ def kv_rows(params: ChannelParams, head_dim: int, walk_tokens: int) -> KvRows:
         If the head dimension is out of range, a row holds more tokens than the processing unit's score buffer, or the
         rows are more than a bank has.
     """
+    rows = _rows(params, head_dim, walk_tokens)
+    if rows.tile_tokens > params.processing.tile_tokens:
+        raise ValueError(
+            f"head_dim {head_dim} puts {rows.tile_tokens} tokens in a row: the score buffer must hold a tile of as "
+            f"many, it holds {params.processing.tile_tokens}"
+        )
+    _require_rows(params, 2 * rows.tiles)
+    return rows
+
+
+def key_rows(params: ChannelParams, head_dim: int, walk_tokens: int) -> KvRows:
+    """Return the rows of keys that have no values, whose scores alone are asked for.
+
+    Parameters are those of :func:`kv_rows`; a row may hold any number of tokens, for no score is kept.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the head dimension is out of range, or the rows are more than a bank has.
+    """
+    rows = _rows(params, head_dim, walk_tokens)
+    _require_rows(params, rows.tiles)
+    return rows
+
+
+def _require_rows(params: ChannelParams, rows: int) -> None:
+    """Raise ValueError unless a part has that many rows."""
+    if rows > params.part_rows:
+        where = "bank" if params.turn_banks == 1 else "bank group"
+        raise ValueError(f"rows must be at most the {params.part_rows} of a {where}, not {rows}")
+
+
+def _rows(params: ChannelParams, head_dim: int, walk_tokens: int) -> KvRows:
+    """Return how tokens lie in rows, however many there are."""
     require_int("head_dim", head_dim, 1, params.head_dim)
     require_int("walk_tokens", walk_tokens, 0)
-    columns = params.organisation.columns
     beats = -(-head_dim // (params.processing.lanes * params.processing.slices))
-    tile_tokens = columns // beats
-    if tile_tokens > params.processing.tile_tokens:
-        raise ValueError(
-            f"head_dim {head_dim} puts {tile_tokens} tokens in a row: the score buffer must hold a tile of as many, "
-            f"it holds {params.processing.tile_tokens}"
-        )
+    tile_tokens = params.organisation.columns // beats
     tiles = -(-walk_tokens // tile_tokens)
-    if 2 * tiles > params.part_rows:
-        where = "bank" if params.turn_banks == 1 else "bank group"
-        raise ValueError(f"rows must be at most the {params.part_rows} of a {where}, not {2 * tiles}")
     return KvRows(
         head_dim=head_dim,
         beats=beats,

@@ -21,9 +21,9 @@ def beat_layout(params: ProcessingParams) -> data.StructLayout:
     one follows; of g queries, query j's use of beat b has the ``index`` b * g + j in the token. ``beat_last`` is the
     token's end; ``tile_first`` the first tile of the operation, ``token_first`` and ``token_last`` the ends of a tile
     as far as its tokens count, ``final`` the last token of its kind that counts, ``skip`` that its token is passed
-    over. ``scored`` says that the operation is one of scores, ``turn``
-    which of two contexts is the operation's. Of values, ``token_first`` lasts to the first token of the tile that is not, and ``tile_first`` to the first
-    of the operation.
+    over. ``scored`` says that the operation is one of scores, ``turn`` which of two contexts is the operation's. Of
+    values, ``token_first`` lasts to the first token of the tile that is not, and ``tile_first`` to the first of the
+    operation.
     """
     return data.StructLayout(
         {

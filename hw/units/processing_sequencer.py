@@ -233,9 +233,7 @@ class Sequencer(wiring.Component):
                     m.d.sync += kind.slot.eq(~kind.slot)
         # A tile that holds the last token that counts counts itself, whatever follows in it.
         tile_counts = Signal()
-        m.d.comb += self.dropped_tile.eq(
-            take & ~is_value & ~scored & beat_last & tile_last & drop & ~tile_counts
-        )
+        m.d.comb += self.dropped_tile.eq(take & ~is_value & ~scored & beat_last & tile_last & drop & ~tile_counts)
         with m.If(take & ~is_value & beat_last):
             m.d.sync += tile_counts.eq(~tile_last & (tile_counts | final))
             with m.If(final):

@@ -24,7 +24,7 @@ def test_integers_are_summed_exactly():
 
 @pytest.mark.parametrize("fmt", [FP16, BF16], ids=["fp16", "bf16"])
 def test_error_against_float64(fmt):
-    """On the way of a product: 4 levels over lanes, 3 additions of beats, 2 levels over slices, the scale; 1 to spare."""
+    """A product passes 4 levels over lanes, 3 additions of beats, 2 levels over slices, the scale; 1 to spare."""
     rng = np.random.default_rng(2)
     q, k = (fmt.from_codes(fmt.to_codes(rng.normal(size=(n, 256)))).astype(np.float64) for n in (4, 50))
     scale = float(np.float32(1 / 16))

@@ -94,9 +94,7 @@ def test_hand_counted_cycles():
 @pytest.mark.parametrize(("tokens", "walk"), [(5, 5), (16, 16), (17, 17), (7, 8), (40, 70)])
 def test_the_closed_form_is_the_recurrence(queries, beats, tokens, walk):
     params = ProcessingParams(head_dim=128, queries=4)
-    sizes_ = OperationSizes.of(
-        params, tokens, walk_tokens=walk, beats=beats, queries=queries, kind=OperationKind.SCORE
-    )
+    sizes_ = OperationSizes.of(params, tokens, walk_tokens=walk, beats=beats, queries=queries, kind=OperationKind.SCORE)
     form = cycles(params, sizes_)
     predicted = predict(params, [sizes_] * 6)
     first = predicted.kv.reshape(6, -1)[:, 0]
