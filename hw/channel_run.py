@@ -9,8 +9,7 @@ import numpy as np
 
 from hw.channel_load import load_items
 from hw.channel_operation import ChannelOperation, place_operations
-from hw.channel_selection import selection_streams
-from hw.channel_streams import append_columns, operation_payload, vector_columns
+from hw.channel_streams import operation_streams
 from hw.cosim import CosimError, StreamRecord, run_streams
 from hw.device_params import ChannelBenchParams
 from hw.devices.cells import with_cells
@@ -188,21 +187,11 @@ def run_channel(
     needed = -(-heads[-1].end_row // params.turn_banks) if heads else 0
     rows = max(1 << (needed - 1).bit_length() if needed else 1, 4) if rows is None else rows
     queries = [len(item.operation.queries) for item in placed]
-    first_queries = np.cumsum([0, *queries])
     verilog, top = bench_verilog(params, groups=groups, rows=rows, platform=platform)
-    selections = [selection_streams(params, item) for item in placed]
     streams: dict[str, Any] = {
         "load": list(load_items(params, heads, groups=groups, rows=rows)),
         "setup": [first_refresh_cycles],
-        "operation": [
-            operation_payload(params, item, int(first)) for item, first in zip(placed, first_queries, strict=False)
-        ],
-        "query": [
-            beat for item in placed for query in item.operation.queries for beat in vector_columns(params, item, query)
-        ],
-        "append": [column for item in placed for column in append_columns(params, item)],
-        "selection": [item for request, _ in selections for item in request],
-        "words": [word for _, words in selections for word in words],
+        **operation_streams(params, placed),
     }
     slices = params.processing.slices
     wanted: dict[str, int] = {}

@@ -7,20 +7,42 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from golden.formats import FP32
+from hw.channel_selection import selection_streams
 from hw.devices.layouts import operation_layout
 from hw.memory.kv_rows import token_places
 from hw.payloads import pack_vectors
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from hw.channel_operation import PlacedOperation
     from hw.device_params import ChannelParams
 
-__all__ = ["append_columns", "operation_payload", "vector_columns"]
+__all__ = ["operation_streams"]
 
 
-def operation_payload(params: ChannelParams, item: PlacedOperation, number: int) -> int:
+def operation_streams(params: ChannelParams, placed: Sequence[PlacedOperation]) -> dict[str, list[int]]:
+    """Return the items of the streams by which a channel is told of its operations, in their order.
+
+    The ids of queries count over all operations, modulo ``2**op_id_bits``.
+    """
+    queries = [len(item.operation.queries) for item in placed]
+    first_queries = np.cumsum([0, *queries])
+    selections = [selection_streams(params, item) for item in placed]
+    return {
+        "operation": [_operation(params, item, int(first)) for item, first in zip(placed, first_queries, strict=False)],
+        "query": [
+            beat for item in placed for query in item.operation.queries for beat in _columns(params, item, query)
+        ],
+        "append": [column for item in placed for column in _append(params, item)],
+        "selection": [item for request, _ in selections for item in request],
+        "words": [word for _, words in selections for word in words],
+    }
+
+
+def _operation(params: ChannelParams, item: PlacedOperation, number: int) -> int:
     """Return the payload of one operation, whose first query has this number among all."""
     op, walk, head = item.operation, item.walk, item.head
     last_query = len(op.queries) - 1
@@ -74,7 +96,7 @@ def _append_place(params: ChannelParams, item: PlacedOperation) -> dict[str, Any
     }
 
 
-def append_columns(params: ChannelParams, item: PlacedOperation) -> list[int]:
+def _append(params: ChannelParams, item: PlacedOperation) -> list[int]:
     """Return the columns of the new token: its key's in every bank, then its value's; zeros where it is not known.
 
     Of keys without values there is no second.
@@ -85,10 +107,10 @@ def append_columns(params: ChannelParams, item: PlacedOperation) -> list[int]:
     kinds = (op.keys, op.values) if op.values else (op.keys,)
     if op.append_part >= len(op.keys):
         return [0] * (len(kinds) * item.walk.beats * params.processing.slices)
-    return [column for kind in kinds for column in vector_columns(params, item, kind[op.append_part][-1])]
+    return [column for kind in kinds for column in _columns(params, item, kind[op.append_part][-1])]
 
 
-def vector_columns(params: ChannelParams, item: PlacedOperation, vector: npt.NDArray[np.uint16]) -> list[int]:
+def _columns(params: ChannelParams, item: PlacedOperation, vector: npt.NDArray[np.uint16]) -> list[int]:
     """Return the columns of a vector, bank by bank, filled with zeros to whole ones in every bank."""
     lanes = params.processing.lanes
     filled = np.zeros(item.walk.beats * lanes * params.processing.slices, np.uint16)

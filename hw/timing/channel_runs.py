@@ -18,13 +18,13 @@ from hw.timing.tables import ChannelCycles
 if TYPE_CHECKING:
     from hw.device_params import ChannelParams
 
-__all__ = ["interval_cycles", "lead_cycles", "query_columns", "run_cycles", "tail_cycles"]
+__all__ = ["WALK_CYCLES", "interval_cycles", "lead_cycles", "query_columns", "run_cycles", "tail_cycles"]
 
 _STAGE_CYCLES = {Mapping.SPLIT: 2, Mapping.WHOLE: 4, Mapping.GROUP: 1}
 """Cycles of the logic between the last body beat of a processing unit and that of the group: join, reduction unit; and
 the column path where there is neither."""
 
-_WALK_CYCLES = {Mapping.SPLIT: 0, Mapping.WHOLE: 0, Mapping.GROUP: 2}
+WALK_CYCLES = {Mapping.SPLIT: 0, Mapping.WHOLE: 0, Mapping.GROUP: 2}
 """Cycles until a walk names its first row, beyond those of one over banks in lock step: it fills a pair of rows."""
 
 
@@ -36,7 +36,7 @@ def query_columns(params: ChannelParams, head_dim: int) -> int:
 def lead_cycles(params: ChannelParams, head_dim: int) -> int:
     """Return the cycle of the first column read of keys: bursts of command and query, then the row's activation."""
     bursts = params.command_columns + query_columns(params, head_dim)
-    return params.timing.n_ccdl * bursts + params.timing.n_rcdrd - 1 + _WALK_CYCLES[params.mapping]
+    return params.timing.n_ccdl * bursts + params.timing.n_rcdrd - 1 + WALK_CYCLES[params.mapping]
 
 
 def tail_cycles(params: ChannelParams, head_dim: int) -> int:

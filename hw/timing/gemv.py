@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hw.device_params import ChannelParams
+    from hw.timing.operation import OperationKind
 
 __all__ = ["GemvCycles", "GemvPoint", "gemv_cycles"]
 
@@ -23,19 +24,23 @@ class GemvPoint:
     ----------
     device : str
         Name of the device's preset.
+    kind : OperationKind
+        What ran: scores, which are the product, or attention, which reads as many columns.
     outputs, inputs : int
         Rows and columns of the matrix.
-    last_column, last_state : int
-        Cycles of the memory clock from the start to the last column read, and to the last beat of the last state.
+    last_column, last_result : int
+        Cycles of the memory clock from the start to the last column read, and to the last score, or the last beat of
+        the last state.
     counts : mapping of str to int
         Commands of one channel by kind.
     """
 
     device: str
+    kind: OperationKind
     outputs: int
     inputs: int
     last_column: int
-    last_state: int
+    last_result: int
     counts: Mapping[str, int]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -149,13 +150,12 @@ def run_gemv(arguments: argparse.Namespace) -> int:
     from hw.toolchain import ToolError
     from sim.comparisons import gemv
 
-    points: dict[tuple[str, int, int], GemvPoint] = {}
+    points: list[GemvPoint] = []
     try:
-        for name, preset in GEMV_PRESETS.items():
-            for outputs, inputs in gemv.SIZES:
-                text = f"{name}: {outputs} x {inputs} under Verilator (a first build takes a while)"
-                print(text, file=sys.stderr, flush=True)
-                points[name, outputs, inputs] = measure_gemv(preset, outputs, inputs)
+        for (name, preset), kind, (outputs, inputs) in product(GEMV_PRESETS.items(), gemv.KINDS, gemv.SIZES):
+            text = f"{name}: {outputs} x {inputs} by {kind.name.lower()} under Verilator (a first build takes a while)"
+            print(text, file=sys.stderr, flush=True)
+            points.append(measure_gemv(preset, kind, outputs, inputs))
         hashes = {name: gemv_sha256(preset) for name, preset in GEMV_PRESETS.items()}
     except (CosimError, ToolError) as error:
         raise SimError(str(error)) from None
@@ -163,7 +163,7 @@ def run_gemv(arguments: argparse.Namespace) -> int:
     if arguments.json:
         record = {
             "rows": rows,
-            "points": [gemv.gemv_record(point) for point in points.values()],
+            "points": [gemv.gemv_record(point) for point in points],
             "provenance": _measured(hashes),
             "manifest": manifest(hashes, seed=0),
         }

@@ -1,7 +1,7 @@
 """A matrix times a vector in fp16 on HBM2 with units at its banks: cycles of two simulators beside those of our RTL.
 
 PIMSimulator and UniNDP model Samsung's HBM2-PIM by its commands: 64 pseudo-channels at 1 ns, a unit of 16 lanes for
-every two banks. Ours are cycles of a Verilated channel, from the start to the last state out of a bank group, with the
+every two banks. Ours are cycles of a Verilated channel, from the start to the last score out of a bank group, with the
 first refresh due after one interval.
 
 Alike: 64 channels of 16 banks, 1 KB rows, 32 B columns, 1 ns, a column of all units every tCCD_L, so that as many
@@ -11,8 +11,9 @@ units, and goes out between the columns; sums of 16 lanes are added up, where th
 theirs follow from the matrix: 8 accumulators at a unit, so that the vector comes anew for every 4,096 outputs, and a
 fence after every 8 columns (Lee et al., ISCA 2021).
 
-No operation of our channel gives q . k out, so that attention runs: half of the matrix in the place of keys, half in
-that of values (:func:`hw.measure_gemv.measure_gemv`). The fp32 sums on their way to the pins are left out.
+Two operations of ours stand beside theirs: scores alone, which are the product of a tile of the vector, and attention,
+which reads one half of the matrix as keys and one as values (:func:`hw.measure_gemv.measure_gemv`). The fp32 sums on
+their way from the bank groups to the pins, and the sum over tiles, are left out.
 """
 
 from __future__ import annotations
@@ -21,14 +22,15 @@ from typing import TYPE_CHECKING, Any
 
 from hw.presets.gemv import GEMV_PRESETS
 from hw.timing.gemv import gemv_cycles
+from hw.timing.operation import OperationKind
 from sim.comparisons.row import comparison_row
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
 
     from hw.timing.gemv import GemvPoint
 
-__all__ = ["NOTES", "REFERENCES", "SIZES", "gemv_record", "gemv_rows"]
+__all__ = ["KINDS", "NOTES", "REFERENCES", "SIZES", "gemv_record", "gemv_rows"]
 
 REFERENCES = {
     "PIMSimulator": {(4096, 128): 750, (65536, 128): 7763, (4096, 1024): 3662, (4096, 4096): 13166},
@@ -51,40 +53,45 @@ _ACCUMULATORS = 8
 _FENCED = 8
 _COLUMN_CYCLES = 4
 
+_KIND_NAMES = {OperationKind.SCORE: "scores", OperationKind.ATTENTION: "attention"}
+
+KINDS = tuple(_KIND_NAMES)
+"""Operations that are measured."""
+
 NOTES = (
-    "cycles of 1 ns from start to last state, refresh on; 64 channels do the same, one bank group of one simulated",
+    "cycles of 1 ns from start to last result, refresh on; 64 channels do the same, one bank group of one simulated",
     "hbm2-pairs: a unit for every two banks, like theirs; hbm2-banks: a unit at every bank, half the columns",
-    "half of the matrix is read as keys, half as values: no operation gives q . k out; sums to the pins are left out",
+    "scores: the product, a sum for each output and tile of 256; attention: half of the matrix as keys, half as values",
+    "left out: the sums' way from the bank groups to the pins, and adding those of the tiles",
     "x, y, fences of theirs: columns of vector and results, a unit has 8 accumulators; a fence after every 8 columns",
 )
 """What is compared, in a line each."""
 
 
-def gemv_rows(points: Mapping[tuple[str, int, int], GemvPoint]) -> list[dict[str, Any]]:
+def gemv_rows(points: Sequence[GemvPoint]) -> list[dict[str, Any]]:
     """Return the rows of the comparison.
 
     Parameters
     ----------
-    points : mapping of (str, int, int) to GemvPoint
-        By device preset, rows and columns: all of :data:`hw.presets.gemv.GEMV_PRESETS` and :data:`REFERENCES`.
+    points : sequence of GemvPoint
+        Of matrices of :data:`SIZES` on devices of :data:`hw.presets.gemv.GEMV_PRESETS`.
 
     Returns
     -------
     list of dict
-        Each simulator beside each of our devices; ``within`` says that ours is not slower.
+        Each simulator beside each of our points; ``within`` says that ours is not slower.
     """
     return [
         comparison_row(
-            f"{device}, {outputs} x {inputs}: {name}",
-            references[outputs, inputs],
-            points[device, outputs, inputs].last_state,
+            f"{point.device} {_KIND_NAMES[point.kind]}, {point.outputs} x {point.inputs}: {name}",
+            references[point.outputs, point.inputs],
+            point.last_result,
             unit="cycles",
             source=_SOURCES[name],
-            within=points[device, outputs, inputs].last_state <= references[outputs, inputs],
-            note=f"ours {_ours(points[device, outputs, inputs])}; theirs {_theirs(name, outputs, inputs)}",
+            within=point.last_result <= references[point.outputs, point.inputs],
+            note=f"ours {_ours(point)}; theirs {_theirs(name, point.outputs, point.inputs)}",
         )
-        for device in GEMV_PRESETS
-        for outputs, inputs in SIZES
+        for point in points
         for name, references in REFERENCES.items()
     ]
 
@@ -95,7 +102,7 @@ def _ours(point: GemvPoint) -> str:
     cycles = gemv_cycles(channel, counts)
     return (
         f"{cycles.columns:,} (MAC {counts['MAC']:,}) + {cycles.rows:,} (rows {counts['ACT']}) + {cycles.refreshes:,} "
-        f"(refreshes {counts.get('REF', 0)}) + {point.last_state - cycles.total:,} (start, end, waits); "
+        f"(refreshes {counts.get('REF', 0)}) + {point.last_result - cycles.total:,} (start, end, waits); "
         f"{counts['BROADCAST']} broadcasts between"
     )
 
@@ -120,10 +127,11 @@ def gemv_record(point: GemvPoint) -> dict[str, Any]:
     tiles = -(-point.inputs // channel.head_dim)
     return {
         "device": point.device,
+        "operation": _KIND_NAMES[point.kind],
         "outputs": point.outputs,
         "inputs": point.inputs,
         "last_column_cycles": point.last_column,
-        "last_state_cycles": point.last_state,
+        "last_result_cycles": point.last_result,
         "commands": dict(point.counts),
         "column_cycles": cycles.columns,
         "row_cycles": cycles.rows,

@@ -7,6 +7,7 @@ import pytest
 from hw.measure_gemv import gemv_sizes
 from hw.presets.gemv import GEMV_PRESETS
 from hw.timing.gemv import gemv_cycles
+from hw.timing.operation import OperationKind
 
 PAIRS = GEMV_PRESETS["hbm2-pairs"]
 BANKS = GEMV_PRESETS["hbm2-banks"]
@@ -22,22 +23,26 @@ BANKS = GEMV_PRESETS["hbm2-banks"]
     ids=str,
 )
 def test_every_element_is_read_once(preset, units, outputs, inputs) -> None:
-    sizes = gemv_sizes(preset, outputs, inputs)
     assert preset.channels * preset.channel.parts == units
-    # Keys and values of each operation, in all units.
-    assert 2 * sizes.walk_tokens * sizes.head_dim * sizes.operations * units == outputs * inputs
-    assert sizes.head_dim == min(inputs, 256)
+    # Keys of each operation, and values where there are any, in all units.
+    for kind, kinds in ((OperationKind.SCORE, 1), (OperationKind.ATTENTION, 2)):
+        sizes = gemv_sizes(preset, kind, outputs, inputs)
+        assert kinds * sizes.walk_tokens * sizes.head_dim * sizes.operations * units == outputs * inputs
+        assert sizes.head_dim == min(inputs, 256)
 
 
 def test_sizes_that_do_not_deal_out_are_refused() -> None:
     with pytest.raises(ValueError, match=r"^outputs must be a multiple of twice the 512 units, not 1536$"):
-        gemv_sizes(PAIRS, 1536, 128)
+        gemv_sizes(PAIRS, OperationKind.ATTENTION, 1536, 128)
+    assert gemv_sizes(PAIRS, OperationKind.SCORE, 1536, 128).walk_tokens == 3
+    with pytest.raises(ValueError, match=r"^outputs must be a multiple of the 512 units, not 1000$"):
+        gemv_sizes(PAIRS, OperationKind.SCORE, 1000, 128)
     with pytest.raises(ValueError, match=r"^outputs must be .*1024"):
-        gemv_sizes(PAIRS, 512, 128)
+        gemv_sizes(PAIRS, OperationKind.ATTENTION, 512, 128)
     with pytest.raises(ValueError, match=r"^inputs must be a multiple of 256, what a unit holds.*, not 300$"):
-        gemv_sizes(PAIRS, 1024, 300)
+        gemv_sizes(PAIRS, OperationKind.ATTENTION, 1024, 300)
     with pytest.raises(ValueError, match=r"^inputs must be .*1"):
-        gemv_sizes(PAIRS, 1024, 0)
+        gemv_sizes(PAIRS, OperationKind.ATTENTION, 1024, 0)
 
 
 def test_both_devices_have_the_bytes_of_four_stacks() -> None:
