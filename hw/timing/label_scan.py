@@ -1,7 +1,7 @@
 """Cycles of a pass over labels: a few channels of every key, from which Double Sparsity picks the tokens to attend to.
 
 A label lies as a key of as many elements would: in columns of its own, in every bank that holds a slice. One column is
-the least, however few elements there are. Its score is q . label, which leaves the device; no value is read.
+the least, however few elements there are. An operation of scores reads them; no value is read.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from golden.checks import require_int
-from hw.timing.channel import row_cycles
+from hw.memory.kv_rows import key_rows
+from hw.timing.score_runs import ScoreRunCycles, score_run_cycles
 
 if TYPE_CHECKING:
     from hw.device_params import ChannelParams
@@ -25,26 +26,18 @@ class LabelScan:
 
     Parameters
     ----------
-    columns, rows : int
-        Columns of all banks that are read, and rows that are opened for them.
-    read_cycles : Fraction
-        Cycles from the first opening to the end of the last row, refresh left out.
-    score_cycles : int
-        Cycles in which the scores are on the bus of a pseudo-channel, at the pace of its bursts.
+    run : ScoreRunCycles
+        Columns, rows and cycles of the operation up to the scores out of the bank groups, refresh left out.
+    bus_cycles : int
+        Cycles in which the scores of all groups are on the bus of a pseudo-channel, at the pace of its bursts, while
+        labels are read: as long as they are fewer, the bus holds nothing up. The bus is modelled, not in the RTL.
     useful_share : Fraction
         Part of the elements read that belong to labels.
     """
 
-    columns: int
-    rows: int
-    read_cycles: Fraction
-    score_cycles: int
+    run: ScoreRunCycles
+    bus_cycles: int
     useful_share: Fraction
-
-    @property
-    def cycles(self) -> Fraction:
-        """The larger of the two: scores leave while labels are read."""
-        return max(self.read_cycles, Fraction(self.score_cycles))
 
 
 def label_scan(params: ChannelParams, label_dim: int, part_tokens: int) -> LabelScan:
@@ -66,29 +59,18 @@ def label_scan(params: ChannelParams, label_dim: int, part_tokens: int) -> Label
 
     Notes
     -----
-    With ``c = ceil(label_dim / (lanes * slices))`` columns a token, ``t = floor(columns / c)`` tokens a row and R the
-    row time of :func:`hw.timing.channel.row_cycles`::
+    :func:`hw.timing.score_runs.score_run_cycles`, equal to the RTL, and::
 
-        read  = max(sum of R over ceil(n / t) rows, n * c * column_period)
-        score = ceil(n * groups * parts_per_group * 4 B / pseudo-channels / column_bytes) * n_ccds
-
-    The first n_cl, and the sums of the last token, come on top. No unit holds a score back, so there is no wait. The
-    processing unit has no way out for a score of a whole token yet: this is a model, not a measurement.
+        bus = ceil(n * parts * 4 B / pseudo-channels / column_bytes) * n_ccds
     """
     require_int("label_dim", label_dim, 1, params.head_dim)
-    require_int("part_tokens", part_tokens, 1)
+    run = score_run_cycles(params, label_dim, part_tokens)
     organisation, unit = params.organisation, params.processing
-    beats = -(-label_dim // (unit.lanes * unit.slices))
-    tile_tokens = organisation.columns // beats
-    full, rest = divmod(part_tokens, tile_tokens)
-    opened = full * row_cycles(params, tile_tokens * beats) + (row_cycles(params, rest * beats) if rest else 0)
-    columns = part_tokens * beats
+    beats = key_rows(params, label_dim, part_tokens).beats
     score_bytes = part_tokens * params.parts * unit.state_format.bytes
     bursts = -(-score_bytes // (organisation.pseudochannels * organisation.column_bytes))
     return LabelScan(
-        columns=columns,
-        rows=full + (rest > 0),
-        read_cycles=max(Fraction(opened), columns * (params.column_period or Fraction(0))),
-        score_cycles=bursts * params.timing.n_ccds,
+        run=run,
+        bus_cycles=bursts * params.timing.n_ccds,
         useful_share=Fraction(label_dim, beats * unit.lanes * unit.slices),
     )

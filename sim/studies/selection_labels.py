@@ -19,7 +19,10 @@ LABEL_DIMS = (8, 16)
 
 
 def label_rows(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return a row for each device and label size, beside the cycles of all tokens in ``rows``, the selections'."""
+    """Return a row for each device and label size, beside the cycles of all tokens in ``rows``, the selections'.
+
+    Cycles are those to the last column read, as of the selections.
+    """
     dense = {row["preset"]: row["cycles"] for row in rows if row["pattern"] == "all"}
     found: list[dict[str, Any]] = []
     for preset in PRESETS:
@@ -31,15 +34,16 @@ def label_rows(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
                     "name": f"{preset}: labels of {label_dim}",
                     "preset": preset,
                     "label_dim": label_dim,
-                    "openings": scan.rows,
-                    "columns_read": scan.columns,
-                    "read_cycles": float(scan.read_cycles),
-                    "score_cycles": scan.score_cycles,
-                    "cycles": float(scan.cycles),
-                    "relative_cycles": float(scan.cycles) / dense[preset],
+                    "openings": scan.run.rows,
+                    "columns_read": scan.run.columns,
+                    "cycles": scan.run.last_column,
+                    "score_cycles": scan.run.last_score,
+                    "relative_cycles": scan.run.last_column / dense[preset],
+                    "bus_cycles": scan.bus_cycles,
                     "useful_share": float(scan.useful_share),
                     "byte_share": label_dim / (2 * HEAD_DIM),
-                    "provenance": combine([Part("cycles", "modelled", "hw.timing.label_scan")]).to_dict(),
+                    "provenance": combine([Part("cycles", "formula-rtl", "hw.timing.score_runs")]).to_dict(),
+                    "bus_provenance": combine([Part("bus_cycles", "modelled", "hw.timing.label_scan")]).to_dict(),
                 }
             )
     return found

@@ -60,18 +60,19 @@ def selection_tables(
             f"{100 * row['activated_again']:.0f}%",
         )
     scans = _table(
-        "scoring the labels of the same tokens [modelled]",
-        ("labels", "rows opened", "columns", "read cycles", "score cycles", "of attention to all", "bytes of it"),
+        "scoring the labels of the same tokens [formula-rtl; bus modelled]",
+        ("labels", "rows opened", "columns", "cycles", "last score", "of all", "bytes of it", "bus meanwhile"),
     )
     for row in labels:
         scans.add_row(
             row["name"],
             f"{row['openings']:,}",
             f"{row['columns_read']:,}",
-            f"{row['read_cycles']:,.0f}",
+            f"{row['cycles']:,}",
             f"{row['score_cycles']:,}",
             f"{100 * row['relative_cycles']:.1f}%",
             f"{100 * row['byte_share']:.1f}%",
+            f"{row['bus_cycles']:,}",
         )
     greedy = next(row for row in balance if row["policy"] == "greedy")
     tables = (

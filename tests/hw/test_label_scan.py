@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import ceil
 
 import pytest
 
@@ -17,30 +18,30 @@ WIDE = DEVICE_PRESETS["pam-wide"].channel
 def test_labels_over_the_banks_of_a_group_by_hand():
     """A label of 8 fills an eighth of four banks' columns: 32 tokens a row of 19 + 31 * 6 + 8 + 19 cycles."""
     scan = label_scan(ATTACC, 8, 1024)
-    assert (scan.columns, scan.rows, scan.useful_share) == (1024, 32, Fraction(1, 8))
-    assert scan.read_cycles == 32 * 232
+    assert (scan.run.columns, scan.run.rows, scan.useful_share) == (1024, 32, Fraction(1, 8))
+    assert scan.run.last_column - scan.run.first_column == 31 * 232 + 31 * 6
     # 16 groups on two pseudo-channels, 8 fp32 scores a burst, a burst every two cycles.
-    assert scan.score_cycles == 8 * 1024 // 8 * 2
-    assert scan.cycles == 7424
+    assert scan.bus_cycles == 8 * 1024 // 8 * 2
     # A quarter of the 128 rows that attention to all of them opens at head dimension 128.
-    assert 4 * scan.rows == 128
+    assert 4 * scan.run.rows == 128
 
 
 def test_whole_labels_and_the_cap_by_hand():
     scan = label_scan(WIDE, 16, 256)
-    assert (scan.columns, scan.rows, scan.useful_share) == (256, 8, 1)
-    assert scan.read_cycles == 256 * WIDE.column_period
-    assert scan.score_cycles == 2048
-    assert label_scan(PAM, 8, 1024).read_cycles == 1024 * PAM.column_period
+    assert (scan.run.columns, scan.run.rows, scan.useful_share) == (256, 8, 1)
+    assert scan.run.last_column - scan.run.first_column == ceil((256 - 32) * WIDE.column_period)
+    assert scan.bus_cycles == 2048
+    capped = label_scan(PAM, 8, 1024).run
+    assert capped.last_column - capped.first_column == ceil((1024 - 32) * PAM.column_period)
 
 
 def test_rests_and_wide_labels():
     """17 elements take two columns whole; 33 tokens end with a row of one."""
-    assert label_scan(WIDE, 17, 1).columns == 2
+    assert label_scan(WIDE, 17, 1).run.columns == 2
     scan = label_scan(ATTACC, 8, 33)
-    assert (scan.rows, scan.read_cycles) == (2, 232 + 45 + 19)
-    # The longest row of one column holds the row open for n_ras; a single token's scores are 64 B on each bus.
-    assert label_scan(ATTACC, 8, 1).score_cycles == 2
+    assert (scan.run.rows, scan.run.last_column - scan.run.first_column) == (2, 232)
+    # A single token's scores are 64 B on both buses together.
+    assert label_scan(ATTACC, 8, 1).bus_cycles == 2
 
 
 @pytest.mark.parametrize(
