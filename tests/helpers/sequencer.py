@@ -33,11 +33,12 @@ def run_sequencer(
     values_from: int = 0,
     first_refresh: int = 90,
     resets: Sequence[int] = (),
+    room: float = 1.0,
 ) -> tuple[list[Command], list[int]]:
     """Return the commands of one operation, and the first element of every column written.
 
-    ``items`` of each stream are offered by chance; keys and values are permitted from a cycle on. After each cycle of
-    ``resets`` all begins anew; cycles count from the last of them.
+    ``items`` of each stream are offered by chance; keys and values are permitted from a cycle on, and scores find
+    ``room`` by chance. After each cycle of ``resets`` all begins anew; cycles count from the last of them.
     """
     rng = np.random.default_rng(seed)
     commands: list[Command] = []
@@ -64,6 +65,8 @@ def run_sequencer(
                     ctx.set(stream.payload, waiting[number].pop())
                     ctx.set(stream.valid, 1)
                     offered[number] = True
+            if room < 1:
+                ctx.set(dut.scores_free, rng.random() < room)
             found = ctx.get(happening)
             for number, (bus, kinds) in enumerate(buses):
                 if found >> number & 1:
@@ -90,6 +93,7 @@ def run_sequencer(
         ctx.set(dut.first_refresh_cycles, first_refresh)
         ctx.set(dut.command_free, 1)
         ctx.set(dut.query_free, 1)
+        ctx.set(dut.scores_free, 1)
         for last_cycle in (*resets, cycles):
             await session(ctx, last_cycle)
 

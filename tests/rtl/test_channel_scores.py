@@ -138,6 +138,7 @@ def test_codes_of_every_kind_in_both_formats():
             (WIDE, None, head_dim, tokens, g)
             for head_dim, tokens, g in ((8, 1, 1), (16, 33, 1), (16, 1024, 1), (64, 100, 8))
         ),
+        (PAM, NATIVE, 8, 1024, 1),
         *((SPLIT, NATIVE, head_dim, tokens, g) for head_dim, tokens, g in ((8, 33, 1), (128, 40, 3), (64, 100, 4))),
         *((TURNS, NATIVE, head_dim, tokens, g) for head_dim, tokens, g in ((8, 33, 1), (128, 100, 1), (64, 50, 4))),
     ],
