@@ -84,16 +84,12 @@ class ProcessingUnit(wiring.Component):
     Scores alone
     ------------
     An operation of kind SCORE (:class:`hw.timing.operation.OperationKind`) takes its command, its queries and
-    ``walk_tokens * beats`` beats of ``kv``, the keys in order, and gives the scaled score s_t of each token that counts
-    and is not marked on ``token_score``: the very score that attention weighs, before its softmax; with a scale of 1
-    the sum of q . k itself. Scores come token by token, of each query by query, with the id that the query's head would
-    have and the token's position in the walk. There is neither head nor body, and no tile is counted. Kinds of
-    operations follow each other in any order. Queries may come from the last token that counts on, each beat when the
-    one in its place has had its last use.
-
-    ``token_score`` has no ready, as units of a group must not be held up alone: a score shows ``log2(lanes) +
-    log2(slices) + 4`` cycles after its beat's use, for one cycle. Whoever sends kv beats must have room for the scores
-    of those on their way (:mod:`hw.devices.score_queue`).
+    ``walk_tokens * beats`` beats of ``kv``, the keys in order, and gives on ``token_score`` the scaled score s_t of
+    each token that counts and is not marked, query by query: that which attention weighs, at a scale of 1 the sum of
+    q . k. There is neither head nor body, and no tile is counted. The next queries may come beat by beat behind the
+    last uses of theirs. ``token_score`` has no ready, for a unit of a group must not be held up alone: a score shows
+    ``log2(lanes) + log2(slices) + 4`` cycles after its beat's use, for one cycle, and whoever sends kv beats must have
+    room for the scores of those on their way (:mod:`hw.devices.score_queue`).
 
     Slices
     ------
@@ -270,12 +266,16 @@ class ProcessingUnit(wiring.Component):
             (softmax.last_query, sequencer.last_query),
             (array.weight, softmax.weight),
             (array.alpha, softmax.alpha),
-            (softmax.contexts, sequencer.contexts),
+            (scores.start, sequencer.start),
+            (scores.next_context, sequencer.next_context),
+            (scores.next_scored, sequencer.next_scored),
+            (sequencer.turn, scores.turn),
+            (sequencer.context_free, scores.free),
+            (softmax.scale, scores.scale),
+            (scores.sum_turn, softmax.sum_beat.turn),
             (scores.valid, softmax.scored),
             (scores.score, softmax.score),
             (scores.beat, softmax.score_beat),
-            (scores.contexts, sequencer.contexts),
-            (sequencer.scores_done, scores.done),
             (self.token_score.valid, scores.o.valid),
             (self.token_score.token, scores.o.token),
             (sequencer.weight_written, softmax.weight_written),
@@ -284,7 +284,7 @@ class ProcessingUnit(wiring.Component):
             (heads.final, softmax.final | sequencer.start_empty),
             (heads.m, softmax.m),
             (heads.l, softmax.l),
-            (heads.op_id, sequencer.op_id),
+            (heads.op_id, scores.context.op_id),
             (heads.empty, sequencer.empty),
             (heads.last_query, sequencer.last_query),
             (permissions.next_ready, sequencer.next_ready),

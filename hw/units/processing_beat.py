@@ -10,7 +10,7 @@ from amaranth.lib import data
 if TYPE_CHECKING:
     from hw.params import ProcessingParams
 
-__all__ = ["beat_layout", "contexts_layout", "token_shape"]
+__all__ = ["beat_layout", "token_shape"]
 
 
 def beat_layout(params: ProcessingParams) -> data.StructLayout:
@@ -42,11 +42,6 @@ def beat_layout(params: ProcessingParams) -> data.StructLayout:
             "turn": 1,
         }
     )
-
-
-def contexts_layout(params: ProcessingParams) -> data.ArrayLayout:
-    """Return the layout of what scores on their way belong to: the operation that reads keys and the one before it."""
-    return data.ArrayLayout(data.StructLayout({"op_id": params.op_id_bits, "scale": params.state_format.bits}), 2)
 
 
 def token_shape(params: ProcessingParams) -> Shape:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.layouts import command_layout
 from hw.timing.operation import OperationKind
-from hw.units.processing_beat import beat_layout, contexts_layout, token_shape
+from hw.units.processing_beat import beat_layout, token_shape
 from hw.units.processing_queries import QueryIntake
+from hw.units.processing_scores import context_layout
 
 if TYPE_CHECKING:
     from amaranth.hdl import Value
@@ -33,9 +34,9 @@ class Sequencer(wiring.Component):
     beat. An operation does not start before the heads of its predecessor have reached the output registers: until then
     m, l and the operation's id stand still.
 
-    An operation of scores has K beats alone, tile by tile, and no head. The next one starts while its scores are on
-    their way; the one behind that waits for them, for they find their operation in one of two contexts. Where its last
-    token that counts has used a word of q, the next query's may take its place.
+    An operation of scores has K beats alone, tile by tile, and no head. Where its last token that counts has used a
+    word of q, the next query's may take its place. An operation whose context is not free waits
+    (:class:`hw.units.processing_scores.TokenScores`).
 
     Parameters
     ----------
@@ -62,12 +63,12 @@ class Sequencer(wiring.Component):
         Its token's number in the tile.
     last_query : Out
         Number of the last query of the current operation.
-    op_id, empty : Out
-        The current operation; constant until ``head_done``.
-    contexts : Out(contexts_layout)
-        Of a beat's operation, by its ``turn``; constant until its last score is out.
-    scores_done : In(2)
-        The last score of the operation with that context is out.
+    empty : Out
+        The current operation has no token that counts; constant until ``head_done``.
+    start, next_context, next_scored : Out
+        An operation starts; its context, and whether it is one of scores with tokens that count.
+    turn, context_free : In(1)
+        Number of the current operation's context; the next one's is free.
     start_empty : Out(1)
         An operation without tokens that count starts: its head is due.
     weight_written : In(1)
@@ -103,9 +104,11 @@ class Sequencer(wiring.Component):
                 "beat": Out(beat_layout(params)),
                 "token": Out(token_shape(params)),
                 "last_query": Out(params.query_range),
-                "op_id": Out(params.op_id_bits),
-                "contexts": Out(contexts_layout(params)),
-                "scores_done": In(2),
+                "start": Out(1),
+                "next_context": Out(context_layout(params)),
+                "next_scored": Out(1),
+                "turn": In(1),
+                "context_free": In(1),
                 "empty": Out(1),
                 "start_empty": Out(1),
                 "weight_written": In(1),
@@ -126,11 +129,9 @@ class Sequencer(wiring.Component):
         params = self.params
         active = Signal()
         finishing = Signal()
-        start = Signal()
+        start = self.start
         head_owed = Signal()
         scored = Signal()
-        turn = Signal()
-        scores_owed = Signal(2)
 
         # The command of the next operation waits in a register of its own.
         waiting = Signal()
@@ -191,7 +192,7 @@ class Sequencer(wiring.Component):
             self.beat.final.eq(final),
             self.beat.skip.eq(skip),
             self.beat.scored.eq(scored),
-            self.beat.turn.eq(turn),
+            self.beat.turn.eq(self.turn),
             released.eq(scored & final & (queries.index < use_index)),
         ]
 
@@ -257,14 +258,16 @@ class Sequencer(wiring.Component):
             m.d.sync += active.eq(0)
         with m.If(self.head_done):
             m.d.sync += head_owed.eq(0)
-        m.d.sync += scores_owed.eq(scores_owed & ~self.scores_done)
 
         walks = pending.walk_tokens.any()
         counts = pending.num_tokens.any()
         scores = pending.kind == OperationKind.SCORE.value
-        prepared = queries.held & ~head_owed & ~scores_owed.bit_select(~turn, 1)
+        prepared = queries.held & ~head_owed & self.context_free
         m.d.comb += [
             start.eq((~active | finishing) & prepared),
+            self.next_context.op_id.eq(pending.op_id),
+            self.next_context.scale.eq(pending.scale),
+            self.next_scored.eq(scores & counts),
             self.start_empty.eq(start & ~counts & ~scores),
             self.start_walk.eq(start & walks),
             self.start_idle.eq(start & ~walks),
@@ -275,13 +278,9 @@ class Sequencer(wiring.Component):
                 waiting.eq(0),
                 query_read.eq(counts),
                 self.last_query.eq(pending.last_query if params.queries > 1 else 0),
-                self.op_id.eq(pending.op_id),
-                turn.eq(~turn),
-                self.contexts[~turn].eq(Cat(pending.op_id, pending.scale)),
                 self.empty.eq(~counts),
                 scored.eq(scores),
                 head_owed.eq(~scores),
-                scores_owed.eq((scores_owed & ~self.scores_done) | (Cat(turn, ~turn) & (scores & counts).replicate(2))),
                 active.eq(walks),
                 beat_end.eq(pending.beats - 1),
                 tile_end.eq(pending.tile_tokens - 1),

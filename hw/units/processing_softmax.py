@@ -9,7 +9,7 @@ from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.float import FloatAdd, FloatMax, FloatMul, FloatRound
-from hw.units.processing_beat import beat_layout, contexts_layout, token_shape
+from hw.units.processing_beat import beat_layout, token_shape
 from hw.units.processing_exponentials import Exponentials, tile_layout
 from hw.units.processing_queries import store
 
@@ -39,8 +39,8 @@ class OnlineSoftmax(wiring.Component):
     -------
     sum_valid, sum, sum_beat : In
         q.k of a token, unscaled, and the use of the token's last beat that it comes from.
-    contexts : In(contexts_layout)
-        Factors of the scores, by ``turn`` of their beats.
+    scale : In(32)
+        Factor of the score whose sum is there.
     last_query : In
         Number of the last query; constant while an operation has weights to come.
     read_slot, read_token, read_query : In
@@ -70,7 +70,7 @@ class OnlineSoftmax(wiring.Component):
                 "sum_valid": In(1),
                 "sum": In(bits),
                 "sum_beat": In(beat_layout(params)),
-                "contexts": In(contexts_layout(params)),
+                "scale": In(bits),
                 "last_query": In(params.query_range),
                 "read_slot": In(1),
                 "read_token": In(token_shape(params)),
@@ -103,7 +103,7 @@ class OnlineSoftmax(wiring.Component):
         m.submodules.scaler = scaling = FloatMul(fmt, fmt, fmt)
         m.d.comb += [
             scaling.a.eq(self.sum),
-            scaling.b.eq(self.contexts[self.sum_beat.turn].scale),
+            scaling.b.eq(self.scale),
             score_valid.eq(scored & ~score_beat.scored),
             self.scored.eq(scored),
             self.score.eq(score),

@@ -141,12 +141,12 @@ def test_rows_in_turn_are_those_of_keys_alone():
     items["operation"][0]["rows"] |= {"tiles": 10, "last_columns": 32, "token_columns": 8}
     for room in (1.0, 0.2):
         commands, _ = run_sequencer(
-            GroupSequencer(GROUP, parts=1), items, chances={}, cycles=3500, seed=3, room=room, first_refresh=700
+            GroupSequencer(GROUP, parts=1), items, chances={}, cycles=6000, seed=3, room=room, first_refresh=700
         )
         assert [access[:3] for access in accesses(commands)] == [
             ("MAC", (KEY_ROW + tile) // 4, column) for tile in range(10) for column in range(32)
         ]
-        assert_legal_commands(GROUP, commands, cycles=3500)
+        assert_legal_commands(GROUP, commands, cycles=6000)
 
 
 @pytest.mark.parametrize("selected", [False, True])
