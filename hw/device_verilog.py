@@ -118,7 +118,7 @@ def device_parts(device: str) -> tuple[DevicePart, ...]:
             name="channel",
             description="sequencer and bank groups of one channel, up to the pins of its banks",
             modules=tuple(channel_modules(channel)),
-            blocks=("sequencer",),
+            blocks=("sequencer", "selection"),
             latency_cycles=channel_latency(channel),
             interval_cycles=channel_interval(channel),
         ),

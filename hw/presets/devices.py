@@ -153,6 +153,8 @@ _SOURCES = {
     "other": _OURS,
 }
 
+_BY_TURNS = f"{_ATTACC}, gen_trace_attacc_bg.py: rows of whole keys go to the banks of a group in turn"
+
 DEVICE_PRESETS = {
     preset.name: preset
     for preset in (
@@ -183,9 +185,18 @@ DEVICE_PRESETS = {
             cap_bytes_per_s=None,
             sources=_SOURCES
             | {
-                "mapping": f"{_ATTACC}, gen_trace_attacc_bg.py: rows of whole keys go to the banks of a group in turn",
+                "mapping": _BY_TURNS,
                 "cap_bytes_per_s": f"{_ATTACC}: the limit stands in n_ccdab, which is its nCCDSB too",
             },
+        ),
+        DevicePreset(
+            name="attacc-bankgroup-unlimited",
+            description="the same without the limit of power",
+            channel=_channel(Mapping.GROUP, "hbm3-5200-unlimited", head_dim=256, tile_tokens=8),
+            organisation="hbm3-16gb",
+            timing="hbm3-5200-unlimited",
+            cap_bytes_per_s=None,
+            sources=_SOURCES | {"mapping": _BY_TURNS, "cap_bytes_per_s": f"{_ATTACC}: none"},
         ),
         DevicePreset(
             name="pam",

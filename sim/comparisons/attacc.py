@@ -42,6 +42,7 @@ _SOURCES = {
     "attacc": _SOURCE.format("", "bank"),
     "attacc-unlimited": _SOURCE.format("_NPC", "bank"),
     "attacc-bankgroup": _SOURCE.format("", "bank-group"),
+    "attacc-bankgroup-unlimited": _SOURCE.format("_NPC", "bank-group"),
 }
 _GENERATOR = "scale-snu/attacc_simulator c600051, gen_trace_attacc_bg.py: counted by hand"
 _HEADS, _HEAD_DIM = 64, 128
@@ -50,6 +51,7 @@ CYCLES = {
     "attacc": {512: 3711, 2048: 16161, 4096: 32595},
     "attacc-unlimited": {512: 2719, 2048: 11755, 4096: 23673},
     "attacc-bankgroup": {512: 13299, 2048: 53951},
+    "attacc-bankgroup-unlimited": {512: 8739, 2048: 36149},
 }
 """Cycles of AttAcc's simulator by our device preset and tokens a head."""
 

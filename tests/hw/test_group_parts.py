@@ -26,16 +26,25 @@ BANKS = DEVICE_PRESETS["attacc"].channel
 TIMING = GROUP.timing
 
 
-@pytest.mark.parametrize(("tokens", "limited"), [(512, 13299), (2048, 53951)])
-def test_what_makes_the_cycles_of_attacc(tokens, limited):
-    """A column of one bank every nCCDSB = 6 cycles, and refresh: rows that showed would add a fifth to the columns."""
-    assert CYCLES["attacc-bankgroup"][tokens] == limited
+@pytest.mark.parametrize(
+    ("preset", "tokens", "spacing", "reference", "rest"),
+    [
+        ("attacc-bankgroup", 512, 6, 13299, 0.008),
+        ("attacc-bankgroup", 2048, 6, 53951, 0.008),
+        ("attacc-bankgroup-unlimited", 512, 4, 8739, 0.01),
+        ("attacc-bankgroup-unlimited", 2048, 4, 36149, 0.01),
+    ],
+)
+def test_what_makes_the_cycles_of_attacc(preset, tokens, spacing, reference, rest):
+    """A column of one bank every nCCDSB, and refresh: rows that showed would add a fifth or more to the columns."""
+    assert CYCLES[preset][tokens] == reference
+    assert DEVICE_PRESETS[preset].channel.timing.n_ccdab == spacing
     # 4 heads a channel, the tokens over 16 groups, 8 columns of key and 8 of value each, and one column to begin with.
     columns = 4 * tokens // 16 * (8 + 8) + 1
-    refreshes = limited // 5070
-    assert 0 < limited - (columns * 6 + refreshes * 456) <= 0.008 * limited
-    # A row of 32 columns, opened when the one before it is closed, takes 232 cycles in place of 192.
-    assert columns / 32 * (19 + 31 * 6 + 8 + 19) > 1.1 * limited
+    refreshes = reference // 5070
+    assert 0 < reference - (columns * spacing + refreshes * 456) <= rest * reference
+    # A row of 32 columns, opened when the one before it is closed, takes 40 cycles more than its columns.
+    assert columns / 32 * (19 + 31 * spacing + 8 + 19) > 1.1 * reference
 
 
 def test_rates_by_hand():
