@@ -11,11 +11,12 @@ from golden.checks import require_int
 from golden.numerics import unit_numerics
 from golden.partial import merge_tree
 from hw.builds import digest
-from hw.channel_operation import shared_head
+from hw.channel_operation import shared_head, shared_pass
 from hw.channel_run import run_channel
 from hw.logic_die_params import LogicDieParams
 from hw.logic_die_run import logic_die_verilog, run_behind
 from hw.measure import MEASURED_ROWS, RunSizes, channel_sha256, column_read_cycles, random_operations
+from hw.memory.kv_rows import kv_rows
 from hw.native_arithmetic import NATIVE
 from hw.payloads import pack_state
 from hw.timing.logic_die import ReductionPoint, state_bytes
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from hw.device_params import ChannelParams
     from hw.presets.devices import DevicePreset
 
-__all__ = ["measure_reduction", "reduction_sha256"]
+__all__ = ["measure_reduction", "queries_of_pass", "reduction_sha256"]
 
 
 def measure_reduction(
@@ -44,7 +45,8 @@ def measure_reduction(
     head_dim : int
         Elements of a key.
     group : int
-        Query heads that share keys and values: the channel makes a pass over the same rows for each.
+        Query heads that share keys and values. As many of them as the units hold use each column in turn
+        (:func:`queries_of_pass`); the channel makes a pass over the same rows for every so many.
     seed : int
         Seed of the random keys, values and queries, which change no cycle.
 
@@ -113,14 +115,21 @@ def _logic_die(channel: ChannelParams) -> LogicDieParams:
     return LogicDieParams(channel=channel, fan_ins=(2, channel.groups // 2))
 
 
+def queries_of_pass(channel: ChannelParams, head_dim: int, group: int) -> int:
+    """Return how many of ``group`` query heads read a column together: the largest divisor that the units hold."""
+    unit = channel.processing
+    room = min(unit.queries, unit.held_beats // kv_rows(channel, head_dim, 0).beats)
+    return max(queries for queries in range(1, min(group, room) + 1) if group % queries == 0)
+
+
 def _passes(channel: ChannelParams, sizes: RunSizes, group: int, seed: int) -> list[ChannelOperation]:
-    """Return ``group`` operations on each of ``sizes.operations`` KV heads."""
+    """Return the operations of ``group`` queries on each of ``sizes.operations`` KV heads."""
     rng = np.random.default_rng(seed)
-    return [
-        one
-        for number, operation in enumerate(random_operations(channel, sizes, seed=seed))
-        for one in shared_head(
-            replace(operation, kv_head=number),
-            [*operation.queries, *(rng.permutation(operation.queries, axis=1)[0] for _ in range(group - 1))],
-        )
-    ]
+    together = queries_of_pass(channel, sizes.head_dim, group)
+    operations: list[ChannelOperation] = []
+    for number, operation in enumerate(random_operations(channel, sizes, seed=seed)):
+        queries = [*operation.queries, *(rng.permutation(operation.queries, axis=1)[0] for _ in range(group - 1))]
+        of_pass = [queries[first : first + together] for first in range(0, group, together)]
+        passes = shared_head(replace(operation, kv_head=number), [first for first, *_ in of_pass])
+        operations += [shared_pass(one, every) for one, every in zip(passes, of_pass, strict=True)]
+    return operations

@@ -27,7 +27,7 @@ _DASHES = ("-", "--", ":", "-.")
 
 
 def reduction_figure(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Draw the exposed share over context: presets with caps on and off, then what banks and passes change.
+    """Draw the exposed share over context: presets with caps on and off, then what banks and shared heads change.
 
     Both axes are logarithmic; a ring marks the fewest tokens below 1 %. Beside the curves stand PAM's claim and the
     softmax and norm unit of CENT.
@@ -59,26 +59,31 @@ def reduction_figure(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     drawn[0].set_ylabel("reduction exposed, share of attention's time")
     first = rows[0]
     figure.suptitle(
-        f"one stack, {first['heads']} query heads of d {first['head_dim']}, refresh on, Verilated channel and logic "
-        "die; ring: fewest tokens below 1 %",
+        f"one stack, query heads of d {first['head_dim']}, at least {first['heads']}, refresh on, Verilated channel "
+        "and logic die; ring: fewest tokens below 1 %",
         fontsize=10,
     )
     save_figure(figure, path)
 
 
 def _panels(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
-    """Return the curves of each panel: presets, then what differs from one by banks or passes, beside its preset."""
+    """Return the curves of each panel: presets and caps, then what banks or shared heads change, beside them."""
     curves = {row["curve"]: row for row in rows}
-    plain = {name: row for name, row in curves.items() if "banks a group" not in name and "groups a" not in name}
+    shared = [name for name, row in curves.items() if row["group"] > 1]
+    plain = [name for name in curves if name not in shared and "banks a group" not in name and "groups a" not in name]
 
     def beside(preset: str) -> list[str]:
-        others = [name for name, row in curves.items() if row["preset"] == preset and name not in plain]
+        others = [
+            name for name, row in curves.items() if row["preset"] == preset and name not in plain and name not in shared
+        ]
         return [name for name in (preset, *others) if name in curves] if others else []
 
+    alone = [name for name in plain if any(name == other.rpartition(", g = ")[0] for other in shared)]
     return {
-        "devices, caps and passes": list(plain),
+        "devices and caps": plain,
         "pam: banks and groups": beside("pam"),
         "pam-wide: banks": beside("pam-wide"),
+        "heads that share keys and values": [*alone, *shared] if shared else [],
     }
 
 

@@ -1,4 +1,4 @@
-"""``nearkv study reduction``: exposed reduction of a stack over context, banks, caps and passes."""
+"""``nearkv study reduction``: exposed reduction of a stack over context, banks, caps and shared heads."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ __all__ = ["add_parser", "run"]
 
 _DETAILS = """\
 Each point runs a channel and its share of the logic die under Verilator: 64 query heads of d 128 on one stack, refresh
-on. Each device's model is built once, and points are kept in the build folder: an interrupted study goes on, a second
-one makes nothing anew. Exit code 1: a root's state differs from its golden model.
+on; where 8 share keys and values, 128. Each device's model is built once, and points are kept in the build folder: an
+interrupted study goes on, a second one makes nothing anew. Exit code 1: a root's state differs from its golden model.
 
 examples:
   nearkv study reduction --jobs 2 --plot reduction.png --csv reduction.csv
@@ -116,7 +116,8 @@ def _tables(rows: Sequence[dict[str, Any]]) -> list[Table | str]:
             str(max(point["late_cycles"] for point in points.values())),
         )
     lines = [
-        "64 query heads of d 128 on one stack, refresh on; links and tree are simulated whole, one bank group's states",
-        "stand for those of all others of its channel; held up: most cycles that a group waited for its link",
+        "64 query heads of d 128 on one stack, 128 where 8 share keys and values, refresh on; links and tree are",
+        "simulated whole, one bank group's states stand for those of all others of its channel; held up: most cycles",
+        "that a group waited for its link",
     ]
     return [table, *lines]

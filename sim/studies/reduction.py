@@ -1,10 +1,11 @@
-"""Exposed reduction of a stack over context, banks, power cap and passes: cycles of Verilated channel and logic die.
+"""Exposed reduction of a stack over context, banks, cap and shared heads: cycles of Verilated channel and logic die.
 
 A point is :func:`hw.measure_reduction.measure_reduction`: the part of attention's time between the last column of
 values and the last beat of the root's last state. One stack, 64 query heads of d 128, refresh on. A curve is one
 device; devices differ from a preset in one thing each (:func:`hw.presets.reduction.reduction_variant`).
 
-Query heads that share keys and values (``group``) are passes over the same rows, as the channel has it.
+Query heads that share keys and values (``group``) use a column in turn where the units hold their queries, and are
+passes over the same rows elsewhere. Eight of them are 128 query heads, a KV head on each of the 16 channels.
 
 Every point is kept in the build folder by the hash of its Verilog and its sizes: an interrupted study goes on.
 """
@@ -40,7 +41,7 @@ _STEP = 64
 
 @dataclass(frozen=True, kw_only=True)
 class Curve:
-    """One device and number of passes.
+    """One device and number of query heads that share keys and values.
 
     Parameters
     ----------
@@ -66,8 +67,13 @@ class Curve:
         return reduction_variant(self.preset, banks=self.banks, bankgroups=self.bankgroups, capped=self.capped)
 
     @property
+    def heads(self) -> int:
+        """Query heads of the run: enough for a KV head on every channel."""
+        return max(_HEADS, self.device.channels * self.group)
+
+    @property
     def name(self) -> str:
-        """Name of the device, and the passes if there are several."""
+        """Name of the device, and how many query heads share keys and values, if they do."""
         return self.device.name + (f", g = {self.group}" if self.group > 1 else "")
 
 
@@ -84,10 +90,12 @@ CURVES = (
     Curve(preset="pam", bankgroups=8),
     Curve(preset="pam-wide", banks=2),
     Curve(preset="pam-wide", banks=8),
-    Curve(preset="pam", group=4),
-    Curve(preset="attacc-unlimited", group=4),
+    Curve(preset="pam", group=8),
+    Curve(preset="attacc-unlimited", group=8),
+    Curve(preset="pam-wide", group=8),
+    Curve(preset="pam-wide", capped=False, group=8),
 )
-"""What the study has: caps on and off, banks of a group, groups of a channel, passes."""
+"""What the study has: caps on and off, banks of a group, groups of a channel, heads that share keys and values."""
 
 
 def reduction_rows(curves: Sequence[Curve], contexts: Sequence[int], *, jobs: int) -> list[dict[str, Any]]:
@@ -151,7 +159,7 @@ def _curve_rows(curve: Curve, contexts: tuple[int, ...]) -> list[dict[str, Any]]
 
 def _point(curve: Curve, device: DevicePreset, sha256: str, context: int) -> ReductionPoint:
     """Return one point, from the build folder where it was made before."""
-    sizes = {"heads": _HEADS, "head_dim": _HEAD_DIM, "group": curve.group, "seed": _SEED}
+    sizes = {"heads": curve.heads, "head_dim": _HEAD_DIM, "group": curve.group, "seed": _SEED}
 
     def make() -> bytes:
         from hw.measure_reduction import measure_reduction

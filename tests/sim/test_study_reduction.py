@@ -63,10 +63,17 @@ def test_the_curves_span_what_is_asked() -> None:
     assert reduction.CONTEXTS == (256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536)
     shapes = {(c.device.channel.organisation.banks, c.device.channel.groups) for c in reduction.CURVES}
     assert shapes == {(4, 16), (2, 16), (8, 16), (4, 8), (4, 32)}
-    assert {curve.group for curve in reduction.CURVES} == {1, 4}
+    assert {(curve.group, curve.heads) for curve in reduction.CURVES} == {(1, 64), (8, 128)}
     names = [curve.name for curve in reduction.CURVES]
     assert len(set(names)) == len(names)
-    assert {"pam", "pam, no cap", "pam-wide, no cap", "pam, 8 banks a group", "pam, g = 4"} <= set(names)
+    assert {
+        "pam",
+        "pam, no cap",
+        "pam-wide, no cap",
+        "pam, 8 banks a group",
+        "pam, g = 8",
+        "pam-wide, no cap, g = 8",
+    } <= set(names)
 
 
 def test_rows(runs: Runs) -> None:
@@ -79,7 +86,7 @@ def test_rows(runs: Runs) -> None:
     assert (row["cap_bytes_per_s"], row["late_cycles"], row["heads"], row["head_dim"]) == (1.6e12, 7, 64, 128)
     assert row["verilog_sha256"] == "hash of pam, 8 banks a group"
     assert row["provenance"]["class"] == "measured-rtl"
-    assert by_name["pam, g = 4, 1,024 tokens"]["group"] == 4
+    assert by_name["pam, g = 8, 1,024 tokens"]["group"] == 8
     # 300 of 24 n + 301 cycles is below a hundredth from n = 1,238 on: 20 steps of 64, or 10 of the 128 banks' 128.
     assert {row["below_one_percent"] for row in rows} == {1280}
     assert reduction.below_by_curve(rows) == dict.fromkeys((curve.name for curve in CURVES), 1280)
