@@ -13,7 +13,7 @@ export PYTHONHASHSEED := 0
 CXX_FOUND := $(shell command -v c++ || command -v g++ || command -v clang++)
 EXTRAS := dev$(if $(CXX_FOUND),,$(shell printf ',cxx'))
 
-.PHONY: help install demo test bench waves lint types layers ci verilog area clean
+.PHONY: help install demo test bench formal waves lint types layers ci verilog area clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -42,6 +42,9 @@ bench: install ## long runs of the RTL beside the golden model -> build/bench.js
 	$(BIN)/python -m hw.benches > build/bench.json.part
 	@mv build/bench.json.part build/bench.json
 	@cat build/bench.json
+
+formal: install ## proofs that blocks with streams lose, double and change nothing -> build/formal.json
+	$(BIN)/python -m tests.formal
 
 waves: install ## waveforms of the RTL that a test runs -> build/waves/: make waves TEST=node-id-or-k-expression
 	@$(BIN)/python -m tests.helpers.waves '$(TEST)'
