@@ -8,6 +8,8 @@ WORKERS ?= 2
 # The Yosys that Amaranth carries writes all Verilog, so that the text never depends on the machine.
 export AMARANTH_USE_YOSYS := builtin
 export PYTHONHASHSEED := 0
+# Hundreds of processes import the same modules: each is compiled once, whatever the caller's environment says.
+export PYTHONDONTWRITEBYTECODE :=
 
 # Where no C++ compiler is found, the one in the ziglang wheel serves.
 CXX_FOUND := $(shell command -v c++ || command -v g++ || command -v clang++)

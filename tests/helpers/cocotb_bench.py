@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import RisingEdge
 
 from tests.helpers.rtl import stream_words
-from tests.helpers.streams import Drive, Sample, StreamBench
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from tests.helpers.streams import StreamBench
 
 __all__ = ["CocotbBench"]
 
@@ -22,12 +19,11 @@ class CocotbBench(StreamBench):
     """The bench on the two words that :func:`tests.helpers.rtl.run_cocotb` puts around a unit. See :meth:`start`."""
 
     def __init__(self, dut: Any, seed: int) -> None:
-        self._words = stream_words()
-        super().__init__(self._words.inputs, self._words.outputs, seed)
+        super().__init__(stream_words(), seed)
         # Finding a signal by its name takes longer than writing it.
         self._write, self._read = dut.bench_driven, dut.bench_seen
         self._edge = RisingEdge(dut.clk)
-        self._driven: int | None = None
+        self._written: int | None = None
 
     @classmethod
     async def start(cls, dut: Any) -> CocotbBench:
@@ -38,9 +34,8 @@ class CocotbBench(StreamBench):
         await bench.reset()
         return bench
 
-    async def _step(self, drive: Drive) -> Mapping[str, Sample]:
-        driven = self._words.driven(drive)
-        if driven != self._driven:
-            self._write.value = self._driven = driven
+    async def _step(self, driven: int) -> int:
+        if driven != self._written:
+            self._write.value = self._written = driven
         await self._edge
-        return self._words.samples(drive, int(self._read.value))
+        return int(self._read.value)

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = ["case", "run_cocotb", "stream_words", "verilog_of"]
 
+_REWRITTEN = {"COCOTB_REWRITE_ASSERTION_FILES": "tests/*.py"}
+"""Where assertions tell their values: in tests alone, as every run would compile all of NumPy and Amaranth for it."""
+
 _CASE, _STREAMS = "NEARKV_TEST_CASE", "NEARKV_TEST_STREAMS"
 
 _PORT = re.compile(r"^\s*(input|output)\s+((?:\[\d+:0\]\s*)?)(\w+);$", re.MULTILINE)
@@ -140,7 +143,7 @@ class _Run:
                 build_dir=executable.parent,
                 test_dir=self.folder,
                 seed=self.seed,
-                extra_env=self.environment,
+                extra_env=self.environment | _REWRITTEN,
                 results_xml=str(results),
                 test_args=["--trace", "--trace-file", str(wave)] if wave else [],
                 test_filter=f"{re.escape(only)}$" if only else None,

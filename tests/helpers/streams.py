@@ -12,36 +12,24 @@ from abc import ABC, abstractmethod
 from collections import deque
 from dataclasses import dataclass, field
 from random import Random
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hw.timing.trace import StreamTrace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
-__all__ = ["Drive", "Sample", "StreamBench", "StreamRuleError", "StreamWords"]
+__all__ = ["StreamBench", "StreamRuleError", "StreamWords"]
+
+
+_RESET = 1
+"""The word that resets the unit, offers nothing and takes nothing."""
 
 
 class StreamRuleError(AssertionError):
     """The unit broke a stream rule, or did not deliver in time."""
-
-
-class Drive(NamedTuple):
-    """What the bench puts on the ports of one cycle: per input stream (valid, payload), per output stream ready."""
-
-    offers: dict[str, tuple[bool, int]]
-    ready: dict[str, bool]
-    reset: bool
-
-
-class Sample(NamedTuple):
-    """What a rising edge saw of one stream; the payload is None unless valid."""
-
-    valid: bool
-    ready: bool
-    payload: int | None
 
 
 @dataclass(frozen=True)
@@ -71,43 +59,29 @@ class StreamWords:
         """Bits of the word that is read."""
         return len(self.inputs) + sum(1 + bits for bits in self.outputs.values())
 
-    def driven(self, drive: Drive) -> int:
-        """Return the word to write; a payload is cut to its bits."""
-        word, place = int(drive.reset), 1
-        for name, bits in self.inputs.items():
-            valid, payload = drive.offers[name]
-            word |= (payload & ((1 << bits) - 1)) << (place + 1) | valid << place
-            place += 1 + bits
-        for name in self.outputs:
-            word |= drive.ready[name] << place
-            place += 1
-        return word
-
-    def samples(self, drive: Drive, seen: int) -> dict[str, Sample]:
-        """Return what the rising edge saw of each stream, from what was driven and the word that was read."""
-        found = {}
-        for name, bits in self.inputs.items():
-            valid, payload = drive.offers[name]
-            found[name] = Sample(valid, bool(seen & 1), payload & ((1 << bits) - 1) if valid else None)
-            seen >>= 1
-        for name, bits in self.outputs.items():
-            valid = bool(seen & 1)
-            found[name] = Sample(valid, drive.ready[name], seen >> 1 & ((1 << bits) - 1) if valid else None)
-            seen >>= 1 + bits
-        return found
-
 
 @dataclass
 class _Stream:
-    """State of one stream: probability of a pause, items still to offer, items transferred, handshakes so far."""
+    """State of one stream: probability of a pause, items still to offer, items transferred, handshakes so far.
 
+    Its valid and payload begin at bit ``place`` of the word that its sender writes, its ready is bit ``ready_place`` of
+    the other word.
+    """
+
+    place: int
+    ready_place: int
+    mask: int
     pause: float = 0.0
     queue: deque[int] = field(default_factory=deque)
-    offered: bool = False
+    offer: int = 0
     items: list[int] = field(default_factory=list)
     valid: list[bool] = field(default_factory=list)
     ready: list[bool] = field(default_factory=list)
     held: int | None = None
+
+    def restart(self) -> None:
+        """Forget everything but the probability of a pause."""
+        self.__init__(self.place, self.ready_place, self.mask, self.pause)
 
 
 class StreamBench(ABC):
@@ -115,26 +89,33 @@ class StreamBench(ABC):
 
     Parameters
     ----------
-    inputs, outputs : iterable of str
-        Names of the unit's streams, by direction.
+    words : StreamWords
+        The unit's streams, and where they lie in what is written and read once a cycle.
     seed : int
         Of every random pause.
     """
 
-    def __init__(self, inputs: Iterable[str], outputs: Iterable[str], seed: int) -> None:
-        self._inputs = {name: _Stream() for name in inputs}
-        self._outputs = {name: _Stream() for name in outputs}
+    def __init__(self, words: StreamWords, seed: int) -> None:
+        driven, seen = 1, 0
+        self._inputs: dict[str, _Stream] = {}
+        for name, bits in words.inputs.items():
+            self._inputs[name] = _Stream(driven, seen, (1 << bits) - 1)
+            driven, seen = driven + 1 + bits, seen + 1
+        self._outputs: dict[str, _Stream] = {}
+        for name, bits in words.outputs.items():
+            self._outputs[name] = _Stream(seen, driven, (1 << bits) - 1)
+            driven, seen = driven + 1, seen + 1 + bits
         self._random = Random(seed)
         self.cycle = 0
 
     @abstractmethod
-    async def _step(self, drive: Drive) -> Mapping[str, Sample]:
-        """Apply ``drive``, let one clock cycle pass and return what its rising edge sampled."""
+    async def _step(self, driven: int) -> int:
+        """Write the word of :class:`StreamWords`, let one clock cycle pass and return the word at its rising edge."""
 
     def send(self, name: str, payloads: Iterable[int], *, idle: float | None = None) -> None:
         """Queue ``payloads`` on an input stream; ``idle`` is the probability of offering nothing in a free cycle."""
         stream = self._inputs[name]
-        stream.queue.extend(int(payload) for payload in payloads)
+        stream.queue.extend(int(payload) & stream.mask for payload in payloads)
         if idle is not None:
             stream.pause = idle
 
@@ -145,16 +126,16 @@ class StreamBench(ABC):
     async def reset(self, cycles: int = 2) -> None:
         """Hold reset; queues, items and traces start anew."""
         for stream in (*self._inputs.values(), *self._outputs.values()):
-            pause = stream.pause
-            stream.__init__(pause=pause)
+            stream.restart()
         for _ in range(cycles):
-            await self._step(Drive(dict.fromkeys(self._inputs, (False, 0)), dict.fromkeys(self._outputs, False), True))
+            await self._step(_RESET)
         self.cycle = 0
 
     async def advance(self, cycles: int = 1) -> None:
         """Let ``cycles`` cycles pass."""
         for _ in range(cycles):
-            self._record(await self._step(self._drive()))
+            driven = self._driven()
+            self._record(driven, await self._step(driven))
 
     async def until(self, *, timeout_cycles: int = 100_000, **items: int) -> None:
         """Advance until each named stream has transferred its number of items since reset.
@@ -164,12 +145,14 @@ class StreamBench(ABC):
         StreamRuleError
             If that takes more than ``timeout_cycles``.
         """
-        streams = {name: self._stream(name) for name in items}
+        waiting = [(self._stream(name).items, wanted) for name, wanted in items.items()]
         for _ in range(timeout_cycles):
-            if all(len(streams[name].items) >= wanted for name, wanted in items.items()):
+            while waiting and len(waiting[-1][0]) >= waiting[-1][1]:
+                waiting.pop()
+            if not waiting:
                 return
             await self.advance()
-        got = ", ".join(f"{name} {len(streams[name].items)} of {wanted}" for name, wanted in items.items())
+        got = ", ".join(f"{name} {self.count(name)} of {wanted}" for name, wanted in items.items())
         raise StreamRuleError(f"items must come within {timeout_cycles} cycles, got {got}")
 
     def count(self, name: str) -> int:
@@ -188,41 +171,45 @@ class StreamBench(ABC):
     def _stream(self, name: str) -> _Stream:
         return self._inputs[name] if name in self._inputs else self._outputs[name]
 
-    def _drive(self) -> Drive:
-        offers = {}
-        for name, stream in self._inputs.items():
-            if stream.queue and not stream.offered:
-                stream.offered = stream.pause == 0 or self._random.random() >= stream.pause
-            # An idle stream carries noise, so that a unit that looks at an invalid payload is found out.
-            offers[name] = (True, stream.queue[0]) if stream.offered else (False, self._random.getrandbits(16))
-        ready = {
-            name: stream.pause == 0 or self._random.random() >= stream.pause for name, stream in self._outputs.items()
-        }
-        return Drive(offers, ready, False)
+    def _driven(self) -> int:
+        """Return the word of the next cycle."""
+        word, random = 0, self._random
+        for stream in self._inputs.values():
+            if not stream.offer:
+                if stream.queue and (stream.pause == 0 or random.random() >= stream.pause):
+                    stream.offer = (stream.queue[0] << 1 | 1) << stream.place
+                else:
+                    # An idle stream carries noise, so that a unit that looks at an invalid payload is found out.
+                    word |= (random.getrandbits(16) & stream.mask) << (stream.place + 1)
+            word |= stream.offer
+        for stream in self._outputs.values():
+            if stream.pause == 0 or random.random() >= stream.pause:
+                word |= 1 << stream.ready_place
+        return word
 
-    def _record(self, samples: Mapping[str, Sample]) -> None:
-        for name, sample in samples.items():
-            is_input = name in self._inputs
-            stream = self._inputs[name] if is_input else self._outputs[name]
-            stream.valid.append(sample.valid)
-            stream.ready.append(sample.ready)
-            if not is_input:
-                self._check(name, stream, sample)
-            if sample.valid and sample.ready:
-                assert sample.payload is not None
-                stream.items.append(sample.payload)
-                if is_input:
-                    stream.queue.popleft()
-                    stream.offered = False
+    def _record(self, driven: int, seen: int) -> None:
+        for stream in self._inputs.values():
+            ready = bool(seen >> stream.ready_place & 1)
+            stream.valid.append(stream.offer != 0)
+            stream.ready.append(ready)
+            if ready and stream.offer:
+                stream.items.append(stream.queue.popleft())
+                stream.offer = 0
+        for name, stream in self._outputs.items():
+            word = seen >> stream.place
+            ready = bool(driven >> stream.ready_place & 1)
+            payload = word >> 1 & stream.mask if word & 1 else None
+            stream.valid.append(payload is not None)
+            stream.ready.append(ready)
+            if stream.held is not None and payload != stream.held:
+                raise StreamRuleError(f"cycle {self.cycle}: {_broken(name, stream.held, payload)}")
+            if ready and payload is not None:
+                stream.items.append(payload)
+            stream.held = None if ready else payload
         self.cycle += 1
 
-    def _check(self, name: str, stream: _Stream, sample: Sample) -> None:
-        if stream.held is not None:
-            if not sample.valid:
-                raise StreamRuleError(f"cycle {self.cycle}: {name}.valid must hold until the transfer, it fell")
-            if sample.payload != stream.held:
-                raise StreamRuleError(
-                    f"cycle {self.cycle}: {name}.payload must hold until the transfer, "
-                    f"{stream.held:#x} became {sample.payload:#x}"
-                )
-        stream.held = sample.payload if sample.valid and not sample.ready else None
+
+def _broken(name: str, held: int, payload: int | None) -> str:
+    if payload is None:
+        return f"{name}.valid must hold until the transfer, it fell"
+    return f"{name}.payload must hold until the transfer, {held:#x} became {payload:#x}"
