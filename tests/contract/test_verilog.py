@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -20,19 +22,19 @@ from hw.verilog_modules import VerilogModules
 _EVERYTHING = [(unit, name) for name, preset in UNIT_PRESETS.items() for unit in preset.units]
 
 
-def _lint(path: Path, top: str) -> None:
+@functools.cache
+def _complaints(text: str, top: str) -> str:
+    """Return what the linter says of a text; presets that make the same one share the answer."""
     tools = find_toolchain()
-    command = [str(tools.verilator), "--lint-only", "-Wall", "-Wno-WIDTH", "-Wno-UNUSEDSIGNAL", "-Wno-DECLFILENAME"]
-    # Yosys writes initial values and procedural defaults that are no faults of the design.
-    command += ["-Wno-PROCASSINIT", "-Wno-EOFNEWLINE", "--top-module", top, str(path)]
-    result = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "VERILATOR_ROOT": str(tools.verilator_root)},
-    )
-    assert result.returncode == 0, result.stderr
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, f"{top}.v")
+        path.write_text(text)
+        command = [str(tools.verilator), "--lint-only", "-Wall", "-Wno-WIDTH", "-Wno-UNUSEDSIGNAL"]
+        # Yosys writes initial values and procedural defaults that are no faults of the design.
+        command += ["-Wno-DECLFILENAME", "-Wno-PROCASSINIT", "-Wno-EOFNEWLINE", "--top-module", top, str(path)]
+        environment = {**os.environ, "VERILATOR_ROOT": str(tools.verilator_root)}
+        result = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    return "" if result.returncode == 0 else result.stderr or f"status {result.returncode}"
 
 
 def test_the_catalogue_is_what_presets_have() -> None:
@@ -43,11 +45,11 @@ def test_the_catalogue_is_what_presets_have() -> None:
 def test_the_text_lints_clean(unit: str, preset: str, tmp_path: Path) -> None:
     generated = generate(unit, preset)
     (path, *_) = write([generated], tmp_path)
-    _lint(path, generated.top)
+    assert not _complaints(path.read_text(), generated.top)
 
 
 @pytest.mark.parametrize("device", ["pam", "pam-wide"])
-def test_modules_of_a_device_lint_clean(device: str, tmp_path: Path) -> None:
+def test_modules_of_a_device_lint_clean(device: str) -> None:
     """Of either mapping one; every module once, with empty ones of the same ports for those placed in it."""
     for part in device_parts(device):
         modules = VerilogModules.parse(part.text())
@@ -56,9 +58,8 @@ def test_modules_of_a_device_lint_clean(device: str, tmp_path: Path) -> None:
             own = VerilogModules.parse(text)
             placed = {child for name in own.texts for _, child in own.instances(name)} - set(own.texts)
             stubs = "".join(modules.stub(name, name) for name in sorted(placed))
-            path = tmp_path / f"{module.name}.v"
-            path.write_text(f"/* verilator lint_off UNDRIVEN */\n{stubs}/* verilator lint_on UNDRIVEN */\n{text}")
-            _lint(path, module.name)
+            around = f"/* verilator lint_off UNDRIVEN */\n{stubs}/* verilator lint_on UNDRIVEN */\n"
+            assert not _complaints(around + text, module.name)
 
 
 def test_a_device_is_two_files_and_their_manifests(tmp_path: Path) -> None:
