@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import memory, stream, wiring
-from amaranth.lib.crc import Processor
-from amaranth.lib.crc.catalog import CRC32_ETHERNET
 from amaranth.lib.wiring import In, Out
 
 from hw.dma_params import LinkParams
+from hw.interface.check_sum import CheckSum
 from hw.interface.layouts import acknowledgement_layout, flit_beat_layout
 
 __all__ = ["LinkReceiver"]
@@ -79,7 +76,7 @@ class LinkReceiver(wiring.Component):
         m.submodules.memory = store = memory.Memory(
             shape=flit_beat_layout(flit).size, depth=params.window * beats, init=[]
         )
-        crc: Any = Processor(CRC32_ETHERNET(data_width=8 * flit.beat_bytes))
+        crc = CheckSum(flit.beat_bytes)
         m.submodules.crc = crc
         write, read = store.write_port(), store.read_port()
         slot_bits = params.window.bit_length() - 1

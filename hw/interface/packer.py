@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import stream, wiring
-from amaranth.lib.crc import Processor
-from amaranth.lib.crc.catalog import CRC32_ETHERNET
 from amaranth.lib.wiring import In, Out
 
 from golden.dma.frames import WORD_BYTES
 from hw.dma_params import FlitParams
+from hw.interface.check_sum import CheckSum
 from hw.interface.layouts import flit_beat_layout, frame_beat_layout
 from hw.interface.window import Window
 
@@ -87,7 +84,7 @@ class Packer(wiring.Component):
         m.submodules.window = window = Window(
             unit_bits=word_bits, beat=params.beat_words, capacity=2 * params.beat_words
         )
-        crc: Any = Processor(CRC32_ETHERNET(data_width=8 * params.beat_bytes))
+        crc = CheckSum(params.beat_bytes)
         m.submodules.crc = crc
 
         flushing = Signal()
