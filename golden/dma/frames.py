@@ -51,6 +51,8 @@ class Kind(IntEnum):
     """The same numbers as blocks of :class:`golden.dma.compression.BlockCompression`."""
     STATE = 3
     """A partial state: m, l and o in fp32."""
+    VERDICT = 4
+    """What a receiver found of copies that arrived, told to their sender."""
 
 
 @dataclass(frozen=True)

@@ -116,7 +116,9 @@ def placed_column_layout(params: RelayoutParams) -> data.StructLayout:
 
 def gathered_layout(params: RelayoutParams) -> data.StructLayout:
     """Column of a whole region; ``last`` is its last."""
-    return data.StructLayout({"column": data.ArrayLayout(8, params.column_bytes), "last": 1})
+    return data.StructLayout(
+        {"column": data.ArrayLayout(8, params.column_bytes), "last": 1, "region": region_bits(params)}
+    )
 
 
 def acknowledgement_layout(params: LinkParams) -> data.StructLayout:

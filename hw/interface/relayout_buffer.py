@@ -132,7 +132,7 @@ class RelayoutBuffer(wiring.Component):
             m.d.sync += self.fault.eq(1)
 
         place = Signal(range(columns))
-        fetched, fetched_last = Signal(), Signal()
+        fetched, fetched_last, fetched_region = Signal(), Signal(), Signal(region_bits(params))
         fetch, final, move = Signal(), Signal(), Signal()
         m.d.comb += [
             move.eq(fetched & (~self.o.valid | self.o.ready)),
@@ -143,7 +143,11 @@ class RelayoutBuffer(wiring.Component):
             complete.r_en.eq(fetch & final),
         ]
         with m.If(fetch):
-            m.d.sync += [fetched_last.eq(final), place.eq(Mux(final, 0, place + 1))]
+            m.d.sync += [
+                fetched_last.eq(final),
+                fetched_region.eq(complete.r_data),
+                place.eq(Mux(final, 0, place + 1)),
+            ]
             m.d.comb += returned.eq(Mux(final, (1 << complete.r_data)[:regions], 0))
         m.d.sync += [fetched.eq(fetch | (fetched & ~move)), is_free.eq((is_free & ~given) | returned)]
         with m.If(self.o.ready):
@@ -153,5 +157,6 @@ class RelayoutBuffer(wiring.Component):
                 self.o.valid.eq(1),
                 Cat(self.o.payload.column).eq(read.data),
                 self.o.payload.last.eq(fetched_last),
+                self.o.payload.region.eq(fetched_region),
             ]
         return m

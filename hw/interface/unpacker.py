@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -96,7 +96,7 @@ class Unpacker(wiring.Component):
         in_flit = Signal(range(payload_words + 1), init=payload_words)
         left = Signal(range((1 << 16) // WORD_BYTES + 1))
         kind, length = window.units[0][:8], window.units[0][16:32]
-        known = (kind == Kind.RAW) | (kind == Kind.COMPRESSED) | (kind == Kind.STATE)
+        known = Cat(kind == known_kind for known_kind in Kind).any()
         head, body, skip, free, skipping = (Signal(name=name) for name in ("head", "body", "skip", "free", "skipping"))
         size, skipped = Signal.like(window.level), Signal.like(window.level)
         final = Signal()

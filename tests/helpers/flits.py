@@ -128,7 +128,7 @@ async def bad_headers(bench: StreamBench, params: FlitParams) -> None:
     await bench.reset()
     form = params.flits
     good = Frame(Kind.RAW, 7, bytes(range(1, 30)))
-    for header in (b"\x04\x00\x05\x00", b"\xff" * 4, b"\x01\x00\x00\x00"):
+    for header in (b"\x05\x00\x05\x00", b"\xff" * 4, b"\x01\x00\x00\x00"):
         flits = [form.flit(header + b"\x01" * (form.payload_bytes - 4), 0), *form.pack([good], first=1)]
         await bench.reset()
         bench.send("i", flit_beats(params, flits))

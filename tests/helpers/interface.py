@@ -122,7 +122,7 @@ async def relayout_all(
     assert regions[: params.regions] == list(range(params.regions))
     last = gathered_layout(params)
     assert bench.items("o") == [
-        pack(last, column=content[slot][place], last=int(place == params.columns - 1))
+        pack(last, column=content[slot][place], last=int(place == params.columns - 1), region=sent[slot])
         for slot in complete
         for place in range(params.columns)
     ]
