@@ -15,7 +15,7 @@ export PYTHONDONTWRITEBYTECODE :=
 CXX_FOUND := $(shell command -v c++ || command -v g++ || command -v clang++)
 EXTRAS := dev$(if $(CXX_FOUND),,$(shell printf ',cxx'))
 
-.PHONY: help install demo test bench formal waves lint types layers ci verilog area clean
+.PHONY: help install demo test soak bench formal waves lint types layers ci verilog area clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -38,6 +38,9 @@ demo: install ## Verilog, simulated units beside the golden model, decode latenc
 
 test: install ## the whole suite: NumPy, Amaranth's simulator, cocotb under Verilator
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+
+soak: install ## 100,000 descriptors through both ends of the DMA, with faults; seeds and progress are printed
+	$(BIN)/python -m tests.helpers.dma_soak $(DESCRIPTORS) $(SEED)
 
 bench: install ## long runs of the RTL beside the golden model -> build/bench.json
 	@mkdir -p build

@@ -139,6 +139,11 @@ class AddressParams:
                 raise ValueError(f"size of level {level.name} must be a power of two, not {level.size!r}")
 
     @property
+    def description(self) -> str:
+        """The order in a few words."""
+        return f"{self.space.name}, slots of {self.space.slot_bytes} bytes"
+
+    @property
     def columns(self) -> int:
         """Columns of a slot."""
         return self.space.slot_bytes // self.space.levels[0].size
@@ -286,6 +291,15 @@ class PathParams:
             )
         # A block that can't be compressed has its scale beside its numbers.
         require_int("payload_beats", self.payload_beats, 1, MAX_PAYLOAD_BYTES // (self.compression.word_bytes + 1))
+
+    @property
+    def description(self) -> str:
+        """The way in a few words."""
+        compression, flit = self.compression.compression, self.link.flit
+        return (
+            f"{compression.fmt.name} in blocks of {compression.block}, {flit.flits.flit_bytes}-byte flits in beats of "
+            f"{flit.beat_bytes}, {self.link.window} of them ahead"
+        )
 
     @property
     def buffer_beats(self) -> int:

@@ -39,6 +39,7 @@ UNITS = {
     "top_k_shard": ("hw.units.top_k_shard", "TopKShard", "scores of one range of ids, of which the largest are taken"),
     "top_k_merge": ("hw.units.top_k_merge", "TopKMerge", "the k-th largest score of all shards, from their counts"),
     "gather": ("hw.units.gather", "Gather", "bursts that read the rows of selected ids"),
+    "dma": ("hw.interface.dma", "Dma", "one end of the DMA: tokens of a memory over a link, in both directions"),
 }
 """Units by name: module, class and what the unit does."""
 

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 from golden.exp import POLY6, ExpSpec
 from golden.exp.compact_bf16_units import COMPACT_BF16_ACCURATE_NONPOSITIVE
 from golden.formats import BF16, FP16, FloatFormat
+from hw.dma_engine_params import DmaParams
+from hw.dma_params import AddressParams, PathParams
 from hw.gather_params import GatherParams
 from hw.params import FinishParams, ProcessingParams, ReductionParams, ScoreAdderParams, StateJoinParams
+from hw.presets.dma import STACK_END, TINY_END
 from hw.presets.value import Deviation, Value
 from hw.top_k_params import TopKParams, TopKShardParams
 
@@ -28,6 +31,7 @@ UnitParams = (
     | TopKShardParams
     | TopKParams
     | GatherParams
+    | DmaParams
 )
 """Parameters of any unit."""
 
@@ -56,6 +60,8 @@ class UnitPreset:
         The shards and the merge that select by score; None where nothing is selected.
     gather : GatherParams or None
         What reads the rows of selected ids; None where nothing is selected.
+    dma : DmaParams or None
+        An end of the DMA; None where its memory has none here.
     sources : dict of str to str
         Source of each size by its name; ``"other"`` covers the rest.
     deviations : tuple of Deviation
@@ -78,6 +84,7 @@ class UnitPreset:
     state_join: StateJoinParams | None = None
     top_k: TopKParams | None = None
     gather: GatherParams | None = None
+    dma: DmaParams | None = None
     sources: dict[str, str]
     deviations: tuple[Deviation, ...] = ()
 
@@ -107,6 +114,7 @@ class UnitPreset:
             "top_k_shard": self.top_k and self.top_k.shard,
             "top_k_merge": self.top_k,
             "gather": self.gather,
+            "dma": self.dma,
         }
         return {name: params for name, params in units.items() if params is not None}
 
@@ -120,6 +128,8 @@ class UnitPreset:
                 unit_of_value = _unit_of(item.name, value)
                 shown = value.name if isinstance(value, ExpSpec | FloatFormat) else value
                 shown = "none" if shown is None else shown
+                if isinstance(value, AddressParams | PathParams):
+                    unit_of_value, shown = "name", value.description
                 if isinstance(shown, tuple):
                     shown = " ".join(str(entry) for entry in shown)
                 source = _EXP_SOURCE if unit == "exp" else self.sources.get(item.name, self.sources["other"])
@@ -129,7 +139,9 @@ class UnitPreset:
 def _unit_of(name: str, value: object) -> str:
     """Return the unit of a size from its name and its type."""
     if isinstance(value, tuple):
-        return "integers"
+        return "names" if any(isinstance(entry, str) for entry in value) else "integers"
+    if name.endswith(("_bytes", "_cycles")):
+        return name.rpartition("_")[2]
     if isinstance(value, str | ExpSpec | FloatFormat):
         return "name"
     return "bits" if name.endswith("_bits") else "1"
@@ -151,6 +163,7 @@ def _preset(
     query_beats: int | None = None,
     top_k: TopKParams | None = None,
     gather: GatherParams | None = None,
+    dma: DmaParams | None = None,
     sources: dict[str, str],
     deviations: tuple[Deviation, ...] = (),
 ) -> UnitPreset:
@@ -185,6 +198,7 @@ def _preset(
         state_join=state_join,
         top_k=top_k,
         gather=gather,
+        dma=dma,
         sources=sources,
         deviations=deviations,
     )
@@ -302,11 +316,16 @@ UNIT_PRESETS = {
         ),
         _preset(
             "pam-root",
-            "merge of the three memories in PAM: one state from each tier",
+            "merge of the three memories in PAM: one state from each tier; the stack's end of the DMA",
             head_dim=128,
             lanes=16,
             num_sources=3,
-            sources=_PAM_SOURCES | {"num_sources": f"{_PAM}, section 4: the partial results of three devices"},
+            dma=STACK_END,
+            sources=_PAM_SOURCES
+            | {
+                "num_sources": f"{_PAM}, section 4: the partial results of three devices",
+                "space": f"{_PAM}: physical addresses, not hashed; a token in one row is {_OURS}",
+            },
         ),
         _preset(
             "karat",
@@ -329,6 +348,7 @@ UNIT_PRESETS = {
             slices=2,
             top_k=TopKParams(shard=TopKShardParams(depth=16, lanes=4, id_bits=6), shards=2, max_k=16),
             gather=GatherParams(id_bits=6, address_bits=16, row_bits=8, max_burst_rows=4),
+            dma=TINY_END,
             sources={"other": f"{_OURS}: small, yet two beats a vector and two tokens a tile"},
         ),
     )

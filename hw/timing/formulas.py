@@ -9,9 +9,10 @@ from __future__ import annotations
 from functools import singledispatch
 
 from golden.exp import ExpSpec, PolynomialSpec
+from hw.dma_engine_params import DmaParams
 from hw.gather_params import GatherParams
 from hw.params import FinishParams, ProcessingParams, ReductionParams, ScoreAdderParams, StateJoinParams
-from hw.timing import finish, processing, reduction, score_adder, selection_formulas, state_join
+from hw.timing import dma, finish, processing, reduction, score_adder, selection_formulas, state_join
 from hw.timing.formula import Formula
 from hw.timing.operation import OperationSizes
 from hw.top_k_params import TopKParams, TopKShardParams
@@ -225,5 +226,7 @@ latency_formula.register(TopKShardParams, selection_formulas.shard_latency)
 interval_formula.register(TopKShardParams, selection_formulas.shard_interval)
 latency_formula.register(TopKParams, selection_formulas.merge_latency)
 interval_formula.register(TopKParams, selection_formulas.merge_interval)
+latency_formula.register(DmaParams, dma.latency_formula_of)
+interval_formula.register(DmaParams, dma.interval_formula_of)
 latency_formula.register(GatherParams, selection_formulas.gather_latency)
 interval_formula.register(GatherParams, selection_formulas.gather_interval)

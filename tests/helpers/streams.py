@@ -78,6 +78,7 @@ class _Stream:
     valid: list[bool] = field(default_factory=list)
     ready: list[bool] = field(default_factory=list)
     held: int | None = None
+    shown: int = 0
 
     def restart(self) -> None:
         """Forget everything but the probability of a pause."""
@@ -162,6 +163,13 @@ class StreamBench(ABC):
     def items(self, name: str) -> list[int]:
         """Return the items a stream has transferred since reset."""
         return list(self._stream(name).items)
+
+    def fresh(self, name: str) -> list[int]:
+        """Return the items a stream has transferred since this was asked last, or since reset."""
+        stream = self._stream(name)
+        items = stream.items[stream.shown :]
+        stream.shown = len(stream.items)
+        return items
 
     def trace(self, name: str) -> StreamTrace:
         """Return the recorded handshakes of a stream since reset."""

@@ -1,0 +1,157 @@
+"""Two ends of the DMA with everything around them: memories, the holder of the block table, and the link between.
+
+Memories answer in any order and in their own time; what is on the link may be damaged, lost or cut off. Whatever
+happens is checked as it happens: nothing is written over a copy that the table knows.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from golden.dma.descriptors import Completion, Status
+from golden.kv.block_table import Place
+from hw.interface.dma_layouts import (
+    MessageKind,
+    answer_layout,
+    ask_layout,
+    completion_layout,
+    fetch_layout,
+    fetched_layout,
+    message_layout,
+    readback_layout,
+    segment_layout,
+    write_layout,
+)
+from hw.payloads import pack, unpack
+from tests.helpers.dma_ends import ENDS, End, Faults
+from tests.helpers.dma_holder import Holder
+
+if TYPE_CHECKING:
+    from hw.dma_engine_params import DmaParams
+    from tests.helpers.streams import StreamBench
+
+__all__ = ["World"]
+
+
+class World(Holder):
+    """Memories, table, link and books of what was asked for; :meth:`step` lets a cycle pass."""
+
+    def __init__(
+        self, bench: StreamBench, params: tuple[DmaParams, DmaParams], *, seed: int, faults: Faults | None = None
+    ) -> None:
+        ends = {
+            name: End(name, peer, one, bytearray(one.space.space.capacity_bytes))
+            for name, peer, one in zip(ENDS, ENDS[::-1], params, strict=True)
+        }
+        super().__init__(ends, Random(seed), np.random.default_rng(seed))
+        self.bench, self.faults = bench, faults or Faults()
+        self.completions: dict[int, Completion] = {}
+        self.read_chance = 0.0
+        self.memory_delay = 0.5
+
+    def submit(
+        self, name: str, tag: int, segments: list[tuple[int, int]], *, move: bool, compressed: bool, destination: int
+    ) -> None:
+        """Give a descriptor of (source, length) segments to an end."""
+        layout = segment_layout(self.ends[name].params)
+        self.operations[tag] = move, compressed
+        self.switched[tag] = []
+        self.bench.send(
+            f"{name}_descriptor",
+            [
+                pack(
+                    layout,
+                    tag=tag,
+                    move=int(move),
+                    compressed=int(compressed),
+                    destination=destination,
+                    source=source,
+                    length=length,
+                    last=int(number == len(segments) - 1),
+                )
+                for number, (source, length) in enumerate(segments)
+            ],
+        )
+
+    async def step(self) -> None:
+        """Let a cycle pass, and have everything around the ends react."""
+        await self.bench.advance()
+        for end in self.ends.values():
+            self._hold_table(end)
+            self._serve_memory(end)
+            self._carry(end)
+        self.read_tokens(self.bench.cycle, self.read_chance)
+
+    async def reset(self) -> None:
+        """Reset both ends and the link between them, and recover what that cut short."""
+        await self.bench.reset()
+        for end in self.ends.values():
+            end.reads.clear()
+            end.cut.clear()
+        self.recover()
+        self.completions.clear()
+
+    async def until_complete(self, tags: int, limit_cycles: int) -> None:
+        """Let cycles pass until so many descriptors have ended."""
+        while len(self.completions) < tags:
+            await self.step()
+            assert self.bench.cycle < limit_cycles, f"{len(self.completions)} of {tags} descriptors ended"
+
+    def _hold_table(self, end: End) -> None:
+        bench, params = self.bench, end.params
+        for item in bench.fresh(f"{end.name}_ask"):
+            asked = unpack(ask_layout(params), item)
+            bench.send(f"{end.name}_answer", [pack(answer_layout(), **self.answer(end, asked["slot"]))])
+        for item in bench.fresh(f"{end.name}_message"):
+            told = unpack(message_layout(params), item)
+            self.tell(end, MessageKind(told["kind"]), told["tag"], told["source"], told["slot"])
+        for item in bench.fresh(f"{end.name}_completion"):
+            told = unpack(completion_layout(params), item)
+            assert told["tag"] not in self.completions
+            self.completions[told["tag"]] = Completion(told["tag"], Status(told["status"]), told["done"])
+            assert len(self.switched[told["tag"]]) == told["done"]
+
+    def _serve_memory(self, end: End) -> None:
+        bench, params, random = self.bench, end.params, self.random
+        size = end.column_bytes
+        for item in bench.fresh(f"{end.name}_write"):
+            told = unpack(write_layout(params), item)
+            start = end.index(told["address"])
+            slot = start // end.slot_bytes
+            assert Place(end.name, slot) not in self.owners, "a copy that the table knows must not be written over"
+            assert Place(end.name, slot) in self.quarantined
+            column = bytearray(told["column"].astype(np.uint8).tobytes())
+            if slot in end.spoilt or random.random() < self.faults.write:
+                column[random.randrange(size)] ^= 1 << random.randrange(8)
+            end.content[start : start + size] = column
+        for item in bench.fresh(f"{end.name}_check"):
+            start = end.index(item)
+            column = list(end.content[start : start + size])
+            bench.send(f"{end.name}_checked", [pack(readback_layout(params), column=column, error=0)])
+        end.reads += [unpack(fetch_layout(params), item) for item in bench.fresh(f"{end.name}_fetch")]
+        for told in self.readable(end):
+            start = end.index(told["address"])
+            error = start // end.slot_bytes in end.unreadable or random.random() < self.faults.read
+            column = list(end.content[start : start + size])
+            ticket = {key: told[key] for key in ("region", "place")}
+            bench.send(f"{end.name}_fetched", [pack(fetched_layout(params), column=column, error=int(error), **ticket)])
+
+    def readable(self, end: End) -> list[dict[str, int]]:
+        """Take the reads that a memory answers in this cycle: any of them, as chance has it."""
+        found = []
+        while end.reads and self.random.random() >= self.memory_delay:
+            found.append(end.reads.pop(self.random.randrange(len(end.reads))))
+        return found
+
+    def _carry(self, end: End) -> None:
+        bits = {"sending": 8 * end.column_bytes + 1, "acknowledgement": 66}
+        for source, target in (("sending", "arriving"), ("acknowledgement", "acknowledged")):
+            for item in self.bench.fresh(f"{end.name}_{source}"):
+                chance = self.random.random()
+                if source in end.cut or chance < self.faults.link / 2:
+                    continue
+                damaged = item ^ (1 << self.random.randrange(bits[source])) if chance < self.faults.link else item
+                self.bench.send(f"{end.peer}_{target}", [damaged])

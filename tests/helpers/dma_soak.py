@@ -1,0 +1,40 @@
+"""Long runs of both ends of the DMA: ``python -m tests.helpers.dma_soak [descriptors [seed]]``.
+
+Random descriptors with faults, idles and back-pressure, in runs of 2,000, each with a seed of its own that is printed
+before it begins; then the rates at the sizes of a device, with and without packing and reorder.
+"""
+
+from __future__ import annotations
+
+import secrets
+import sys
+import time
+
+from tests.helpers.dma_ends import DmaPair
+from tests.helpers.dma_rates import SIZES
+from tests.helpers.dma_runs import SMALL
+from tests.helpers.rtl import run_cocotb
+
+__all__ = ["main"]
+
+_RUN = 2000
+
+
+def main(arguments: list[str]) -> int:
+    """Run and return 0; a failure ends it with the run's assertion."""
+    descriptors, seed = (int(value) for value in (arguments + ["100000", str(secrets.randbits(31))][len(arguments) :]))
+    start = time.monotonic()
+    for first in range(0, descriptors, _RUN):
+        count = min(_RUN, descriptors - first)
+        said = f"{first} of {descriptors} descriptors, {time.monotonic() - start:.0f} s, next seed {seed}"
+        sys.stderr.write(said + "\n")
+        run_cocotb(DmaPair, SMALL, module="tests.rtl.tb_dma", expected=12, case={"descriptors": count}, seed=seed)
+        seed = (seed + 1) % (1 << 31)
+    for sizes, params in SIZES.items():
+        case = {"sizes": sizes, "tokens": 400, "least": {}}
+        run_cocotb(DmaPair, params, module="tests.rtl.tb_dma_rates", expected=2, case=case)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
