@@ -31,7 +31,9 @@ def main(arguments: list[str]) -> int:
         run_cocotb(DmaPair, SMALL, module="tests.rtl.tb_dma", expected=12, case={"descriptors": count}, seed=seed)
         seed = (seed + 1) % (1 << 31)
     for sizes, params in SIZES.items():
-        case = {"sizes": sizes, "tokens": 400, "least": {}}
+        # Frames of 520 bytes in flits with 248 of 256 bytes of payload leave 95.4 %, verdicts about a point less.
+        least = {"4 KiB": 0.94, "tokens": 0.9} if sizes == "device" else {}
+        case = {"sizes": sizes, "tokens": 400, "least": least}
         run_cocotb(DmaPair, params, module="tests.rtl.tb_dma_rates", expected=2, case=case)
     return 0
 
