@@ -17,6 +17,8 @@ from sim.calibration import factors
 from sim.gpu_server import GPU_SERVERS
 from sim.model_config import load_model, model_names
 from sim.placement import PLACEMENTS
+from sim.retrieval.methods import METHODS
+from sim.retrieval.presets import RETRIEVAL_SYSTEMS
 from sim.serving.service import POLICIES
 from sim.system_config import load_system, system_names
 
@@ -101,6 +103,10 @@ def catalogue() -> list[Entry]:
     systems += [
         Entry("system", server.name, server.description, dict(server.values())) for server in GPU_SERVERS.values()
     ]
+    systems += [
+        Entry("system", system.name, system.server.description, dict(system.values()))
+        for system in RETRIEVAL_SYSTEMS.values()
+    ]
     models = [
         Entry("model", model.name, f"{model.attention.kind}, {model.parameters / 1e9:.1f} B parameters", _fields(model))
         for model in map(load_model, model_names())
@@ -121,6 +127,10 @@ def catalogue() -> list[Entry]:
     policies += [
         Entry("policy", name, "movement of the KV cache while serving", {"rule": Value(rule, "text", "sim/serving")})
         for name, rule in POLICIES.items()
+    ]
+    policies += [
+        Entry("policy", name, "selection of tokens", {"rule": Value(method.description, "text", method.source)})
+        for name, method in METHODS.items()
     ]
     return [*units, *devices, *drams, *drives, *links, *systems, *models, *policies, calibration]
 

@@ -24,10 +24,12 @@ __all__ = [
     "GpuUser",
     "Gpus",
     "activation_bytes",
+    "allreduce_s",
     "gpu_parts",
     "head_time",
     "layer_time",
     "prompt_attention_s",
+    "roofline_s",
 ]
 
 _ACTIVATION_BYTES = 2
@@ -90,8 +92,15 @@ class GpuTime:
         return self.matrices_s + self.allreduce_s
 
 
-def _roofline(system: GpuUser, flops: float, read_bytes: float) -> float:
-    """Return the seconds of one product on all GPUs."""
+def roofline_s(system: GpuUser, flops: float, read_bytes: float) -> float:
+    """Return the seconds of one product on all GPUs.
+
+    Parameters
+    ----------
+    system : GpuUser
+    flops, read_bytes : float
+        Operations, and bytes of weights and activations, of all GPUs together.
+    """
     count = system.gpu.count.integer
     compute = system.gpu.peak_flops.number * count * factors()["gpu_compute_utilisation"].value
     memory = system.gpu_bytes_per_s * count * factors()["gpu_memory_utilisation"].value
@@ -128,14 +137,21 @@ def layer_time(system: GpuUser, model: Model, layer: Layer, batch: int) -> GpuTi
     for parameters, multiplications, activations in products:
         work = 2.0 * batch * multiplications
         traffic = parameters * model.weight_bits / 8 + batch * activations * _ACTIVATION_BYTES
-        seconds += _roofline(system, work, traffic)
+        seconds += roofline_s(system, work, traffic)
         flops += work
         read += traffic
-    return GpuTime(seconds, 2 * _allreduce(system, batch * hidden * _ACTIVATION_BYTES), flops, read)
+    return GpuTime(seconds, 2 * allreduce_s(system, batch * hidden * _ACTIVATION_BYTES), flops, read)
 
 
-def _allreduce(system: GpuUser, payload: int) -> float:
-    """Return the seconds of one ring all-reduce: every GPU sends ``2 (n-1)/n`` of the payload."""
+def allreduce_s(system: GpuUser, payload: int) -> float:
+    """Return the seconds of one ring all-reduce: every GPU sends ``2 (n-1)/n`` of the payload.
+
+    Parameters
+    ----------
+    system : GpuUser
+    payload : int
+        Bytes that are summed.
+    """
     count = system.gpu.count.integer
     if count == 1:
         return 0.0
@@ -148,7 +164,7 @@ def head_time(system: GpuUser, model: Model, batch: int) -> GpuTime:
     embedded = batch * model.hidden * _ACTIVATION_BYTES
     read = model.head_parameters * model.weight_bits / 8 + batch * model.vocab * _LOGIT_BYTES + embedded
     flops = 2.0 * batch * model.head_parameters
-    return GpuTime(_roofline(system, flops, read), 0.0, flops, read)
+    return GpuTime(roofline_s(system, flops, read), 0.0, flops, read)
 
 
 def prompt_attention_s(system: GpuUser, attention: Attention, pairs: int, read_bytes: float) -> float:
@@ -164,7 +180,7 @@ def prompt_attention_s(system: GpuUser, attention: Attention, pairs: int, read_b
         Stored keys and values that are read from the GPUs' memory.
     """
     flops = 2.0 * pairs * attention.num_heads * (attention.head_dim + attention.v_head_dim)
-    return _roofline(system, flops, read_bytes)
+    return roofline_s(system, flops, read_bytes)
 
 
 def activation_bytes(system: GpuUser, model: Model, *, tokens: int, sampled: int) -> int:

@@ -14,7 +14,6 @@ from golden.samples import load_layers
 from hw.presets import UNIT_PRESETS
 from sim import demo
 from sim.commands.options import add_command
-from sim.plots import decode_figure
 from sim.report import decode_row, print_tables, to_csv, to_json, write_text
 
 if TYPE_CHECKING:
@@ -47,10 +46,11 @@ def add_parser(commands: Subparsers[argparse.ArgumentParser]) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the demonstration; return 0 if RTL, golden model and formulas agree, else 1."""
-    # Amaranth is loaded here only.
+    # Amaranth and matplotlib are loaded here only.
     from hw import verilog
     from hw.attend import attend
     from hw.cosim import run_streams
+    from sim.plots import decode_figure
 
     directory = Path(arguments.output)
     say = _Progress()
