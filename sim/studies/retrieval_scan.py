@@ -1,0 +1,110 @@
+"""What selecting adds to scoring on a PNM device, over the tokens of a request.
+
+Scores come at the rate of the index keys: the device's printed memory rate, shared by its channels, or its cores' peak
+where that is less. Selection is the formula of the top-k unit's RTL: with ids spread evenly over its shards, and with
+all of them in one shard, in as few rows as hold them, which is the longest it can take.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hw.presets import UNIT_PRESETS
+from hw.presets.pnm import PNM_PRESETS
+from hw.timing import top_k
+from sim.model_config import load_model
+from sim.provenance import Part, combine
+from sim.retrieval.pnm import select_cycles
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hw.top_k_params import TopKParams
+
+__all__ = ["CLAIM_FROM", "LIMIT", "MODELS", "TOKENS", "longest_select_cycles", "scan_rows"]
+
+MODELS = ("deepseek-v3.2", "glm-5.2", "minimax-m3")
+"""Model presets with a selection of their own."""
+
+TOKENS = (*(1 << n for n in range(11, 20)), 1_000_000)
+"""Tokens of a request: 2K to 512K, doubling, and a million."""
+
+LIMIT = 0.05
+"""Most that selection may add to scoring, from :data:`CLAIM_FROM` tokens on."""
+
+CLAIM_FROM = 1 << 16
+
+_DEVICE, _UNITS = "karat-pnm", "karat"
+
+
+def longest_select_cycles(params: TopKParams, candidates: int, chosen: int) -> int:
+    """Return the cycles of a selection whose ids all lie in one shard, packed into its rows.
+
+    Parameters
+    ----------
+    params : TopKParams
+    candidates, chosen : int
+        Scores, spread evenly over the shards, and how many are selected; a shard can't give more than it has.
+    """
+    lanes = params.shard.lanes
+    here = min(chosen, -(-candidates // params.shards))
+    rows = max(1, -(-candidates // (params.shards * lanes)))
+    # Full rows take a cycle an id, the others one each.
+    return top_k.select_cycles(params, rows, params.shards - 1, max(1, here + rows - -(-here // lanes)))
+
+
+def scan_rows(tokens: Sequence[int] = TOKENS) -> list[dict[str, Any]]:
+    """Return one row a model and number of tokens.
+
+    Parameters
+    ----------
+    tokens : sequence of int
+        Tokens of a request.
+    """
+    return [_row(name, count) for name in MODELS for count in tokens]
+
+
+def _row(name: str, tokens: int) -> dict[str, Any]:
+    """Return one row."""
+    model, device = load_model(name), PNM_PRESETS[_DEVICE]
+    selection, params = model.selection, UNIT_PRESETS[_UNITS].top_k
+    assert selection is not None, "the models have a selection of their own"
+    assert params is not None, "the preset has units of selection"
+    clock = device.core_clock_hz.number
+    fp8 = selection.key_bytes == selection.index_dim
+    peak = (device.fp8_flops if fp8 else device.bf16_flops).number
+    times = {
+        "memory": tokens * selection.stored_key_bytes / device.bytes_per_s.number,
+        "compute": tokens * selection.flops_per_key / peak,
+    }
+    bound = max(times, key=lambda key: times[key])
+    candidates = -(-tokens // selection.block_tokens)
+    even = select_cycles(params, candidates, selection.top_k)
+    score = times[bound] * clock
+    provenance = combine(
+        [
+            Part("cycles of top_k", "formula-rtl", "hw/timing/top_k.py"),
+            Part("memory rate", "literature", device.bytes_per_s.source),
+            Part("clock", "literature", device.core_clock_hz.source),
+            Part("model shape", "literature", model.source),
+            Part("scores at the rate of the keys", "modelled", "sim/studies/retrieval_scan.py"),
+        ]
+    )
+    return {
+        "name": f"{name}, {tokens:,} tokens",
+        "model": name,
+        "tokens": tokens,
+        "candidates": candidates,
+        "top_k": selection.top_k,
+        "index_bytes": tokens * selection.stored_key_bytes,
+        "score_flops": tokens * selection.flops_per_key,
+        "score_bound": bound,
+        "score_cycles": score,
+        "key_stream_share": times["memory"] / times[bound],
+        "select_cycles": even,
+        "longest_select_cycles": longest_select_cycles(params, candidates, selection.top_k),
+        "select_share": even / score,
+        "within": even / score <= LIMIT if tokens >= CLAIM_FROM else None,
+        "clock_hz": clock,
+        "provenance": provenance.to_dict(),
+    }
