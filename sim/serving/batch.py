@@ -50,9 +50,9 @@ class Batch:
         return not len(self.decoding) and not self.chunks and not self.swapped_tokens
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class StepWork:
-    """What a step costs, for a model of its time.
+    """What a step costs, for a model of its time; made once a step and never changed.
 
     Parameters
     ----------

@@ -141,7 +141,7 @@ def run(
             if np.isnan(states.admitted_s[chunk.request]):
                 states.admitted_s[chunk.request] = began_s
         given, done = scheduler.apply(batch)
-        _give(states, log, given, now_s, first_measured)
+        _give(states, log, given, began_s, now_s, first_measured)
         for request in done:
             arrivals.ended(int(request), now_s)
         log.steps += 1
@@ -156,6 +156,7 @@ def run(
         log.occupied.append(tuple((store.room - store.free).tolist()))
         if progress is not None:
             progress(log, now_s, states)
+    states.settle(scheduler.decoding)
     return log
 
 
@@ -189,7 +190,7 @@ def _decoding(
     count = len(ids)
     if not count or store.only_nearest:
         far = (0,) * (len(store.room) - 1)
-        return (int(states.stored[ids].sum()) + count, *far), (count, *far), (count, *far)
+        return (sum(states.stored[ids].tolist()) + count, *far), (count, *far), (count, *far)
     held, last = store.held[ids], store.last_tier[ids]
     each = held * store.block_tokens
     each[np.arange(count), last] -= store.held_blocks[ids] * store.block_tokens - (states.stored[ids] + 1)
@@ -220,22 +221,26 @@ def _prompts(chunks: Sequence[Chunk], store: KvStore) -> tuple[tuple[int, ...], 
     return tuple(context.tolist()), tuple(written.tolist())
 
 
-def _give(states: RequestStates, log: RunLog, given: npt.NDArray[np.int64], now_s: float, first_measured: int) -> None:
+def _give(
+    states: RequestStates,
+    log: RunLog,
+    given: npt.NDArray[np.int64],
+    began_s: float,
+    now_s: float,
+    first_measured: int,
+) -> None:
     """Note the time of the token that each of ``given`` gets."""
     last = states.last_s[given]
-    first = np.isnan(last)
-    if first.any():
-        states.first_s[given[first]] = now_s
-        last = last[~first]
-    if first_measured:
-        last = last[given[~first] >= first_measured]
     states.last_s[given] = now_s
+    # Nearly always all of them had their last token when the step began.
+    if not first_measured and len(last) and last.tolist().count(began_s) == len(last):
+        log.gap_s.append(now_s - began_s)
+        log.gap_counts.append(len(last))
+        return
+    first = np.isnan(last)
+    states.first_s[given[first]] = now_s
+    last = last[~first & (given >= first_measured)]
     if len(last):
-        # Nearly always all of them had their last token at the end of the step before.
-        if last.min() == last.max():
-            log.gap_s.append(now_s - float(last[0]))
-            log.gap_counts.append(len(last))
-        else:
-            values, counts = np.unique(now_s - last, return_counts=True)
-            log.gap_s += values.tolist()
-            log.gap_counts += counts.tolist()
+        values, counts = np.unique(now_s - last, return_counts=True)
+        log.gap_s += values.tolist()
+        log.gap_counts += counts.tolist()

@@ -42,6 +42,8 @@ class KvStore:
         Tier of the block that each request took last.
     free : ndarray of int64, shape (tiers,)
         Blocks that nobody holds; with ``held`` it always adds up to the room.
+    total_blocks, free_blocks : int
+        Room and free blocks of all tiers together.
     """
 
     def __init__(
@@ -56,7 +58,8 @@ class KvStore:
         self.block_tokens = block_tokens
         self.room = np.array(tier_blocks, np.int64)
         self.free = self.room.copy()
-        self._far_room = int(self.room[1:].sum())
+        self.total_blocks = self.free_blocks = int(self.room.sum())
+        self._far_held = 0
         self.held = np.zeros((requests, len(tier_blocks)), np.int64)
         self.held_blocks = np.zeros(requests, np.int64)
         self.last_tier = np.zeros(requests, np.int64)
@@ -65,19 +68,14 @@ class KvStore:
         self._remembered: dict[int, int] = {}
 
     @property
-    def total_blocks(self) -> int:
-        """Room of all tiers."""
-        return int(self.room.sum())
-
-    @property
     def unread_blocks(self) -> int:
         """Blocks that nobody holds and of which nothing is remembered."""
-        return int(self.free.sum()) - sum(self._remembered.values())
+        return self.free_blocks - sum(self._remembered.values())
 
     @property
     def only_nearest(self) -> bool:
         """Nothing is held but in the nearest tier."""
-        return int(self.free[1:].sum()) == self._far_room
+        return not self._far_held
 
     def blocks(self, tokens: int) -> int:
         """Return the blocks that hold ``tokens``."""
@@ -97,13 +95,15 @@ class KvStore:
         short = self.blocks(tokens) - int(self.held_blocks[request])
         if short <= 0:
             return True
-        if short > int(self.free.sum()):
+        if short > self.free_blocks:
             return False
         taken = self._share(short)
         self.held[request] += taken
         self.held_blocks[request] += short
         self.last_tier[request] = max(tier for tier, count in enumerate(taken) if count)
         self.free -= taken
+        self.free_blocks -= short
+        self._far_held += short - taken[0]
         self._overwrite()
         return True
 
@@ -115,7 +115,7 @@ class KvStore:
         """Take one block for each of ``ids``, for which there must be room."""
         if not len(ids):
             return
-        assert len(ids) <= int(self.free.sum()), "grow_each needs a free block for every request"
+        assert len(ids) <= self.free_blocks, "grow_each needs a free block for every request"
         start = 0
         for tier, count in enumerate(self._share(len(ids))):
             if count:
@@ -123,13 +123,18 @@ class KvStore:
                 self.held[chosen, tier] += 1
                 self.last_tier[chosen] = tier
                 self.free[tier] -= count
+                self._far_held += count if tier else 0
                 start += count
         self.held_blocks[ids] += 1
+        self.free_blocks -= len(ids)
         self._overwrite()
 
     def release(self, ids: npt.NDArray[np.int64]) -> None:
         """Give back all that ``ids`` hold, and what was promised to them."""
-        self.free += self.held[ids].sum(axis=0)
+        given_back = self.held[ids].sum(axis=0)
+        self.free += given_back
+        self.free_blocks += int(given_back.sum())
+        self._far_held -= int(given_back[1:].sum())
         self.held[ids] = 0
         self.held_blocks[ids] = 0
         self._promised -= int(self._promise[ids].sum())
@@ -157,7 +162,9 @@ class KvStore:
 
     def _overwrite(self) -> None:
         """Drop what is remembered of blocks that have been taken."""
-        over = sum(self._remembered.values()) - int(self.free.sum()) if self._remembered else 0
+        if not self._remembered:
+            return
+        over = sum(self._remembered.values()) - self.free_blocks
         for request in list(self._remembered):
             if over <= 0:
                 return

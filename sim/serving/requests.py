@@ -63,6 +63,19 @@ class RequestStates:
         """Return the tokens that a request stores at its end: the last one given is never stored."""
         return int(self.input_tokens[request] + self.output_tokens[request]) - 1
 
+    def left(self, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return how many tokens each of ``ids``, which decode, is still to be given."""
+        return self.input_tokens[ids] + self.output_tokens[ids] - 1 - self.stored[ids]
+
+    def settle(self, ids: npt.NDArray[np.int64]) -> None:
+        """Bring ``wanted`` and ``given`` of requests that decode up to what they have ``stored``.
+
+        A request that decodes has stored its prompt and all of its answer but the last token, so that ``stored`` alone
+        is counted step by step.
+        """
+        self.wanted[ids] = self.stored[ids]
+        self.given[ids] = self.stored[ids] - self.input_tokens[ids] + 1
+
     def is_done(self, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         """Return which of ``ids`` have their whole answer."""
         return self.given[ids] >= self.output_tokens[ids]

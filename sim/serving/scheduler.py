@@ -16,18 +16,19 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from sim.serving.batch import Batch, Chunk
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from sim.serving.kv_store import KvStore
     from sim.serving.parameters import ServerParams
     from sim.serving.prefixes import NoPrefixes
     from sim.serving.requests import RequestStates
 
 __all__ = ["Scheduler"]
+
+_NOBODY: npt.NDArray[np.int64] = np.empty(0, np.int64)
 
 
 class Scheduler:
@@ -62,6 +63,7 @@ class Scheduler:
         self._store = store
         self._prefixes = prefixes
         self._swapped: dict[int, int] = {}
+        self._steps_to_end = 0
 
     @property
     def running(self) -> int:
@@ -98,23 +100,32 @@ class Scheduler:
         """Account for a batch that has run; return the requests that were given a token, and those that are done."""
         states = self._states
         states.stored[batch.decoding] += 1
-        states.wanted[batch.decoding] += 1
         ready: list[int] = []
         for chunk in batch.chunks:
             states.stored[chunk.request] += chunk.tokens
             if states.stored[chunk.request] == states.wanted[chunk.request]:
                 ready.append(chunk.request)
-        given = np.concatenate([batch.decoding, np.array(ready, np.int64)]) if ready else batch.decoding
-        states.given[given] += 1
+        given = batch.decoding
         if ready:
+            fresh = np.array(ready, np.int64)
+            given = np.concatenate([given, fresh])
+            states.given[fresh] += 1
             for request in ready:
                 self._prefixes.stored(request)
             begun = set(ready)
             self.prefilling = deque(request for request in self.prefilling if request not in begun)
-            self.decoding = np.concatenate([self.decoding, np.array(ready, np.int64)])
-        done = given[states.is_done(given)]
+            self.decoding = np.concatenate([self.decoding, fresh])
+            self._steps_to_end = 0
+        # A step gives each at most one token, so that nobody ends before the one with the fewest left could.
+        self._steps_to_end -= 1
+        done = _NOBODY
+        if self._steps_to_end <= 0 and len(self.decoding):
+            left = states.left(self.decoding)
+            self._steps_to_end = int(left.min())
+            if not self._steps_to_end:
+                done, self.decoding = self.decoding[left == 0], self.decoding[left > 0]
         if len(done):
-            self.decoding = self.decoding[~np.isin(self.decoding, done)]
+            states.settle(done)
             self._store.release(done)
             for request in done.tolist():
                 self._prefixes.left(request)
@@ -125,7 +136,7 @@ class Scheduler:
         chosen = self.decoding[:budget]
         while True:
             needing = self._store.needing(chosen, self._states.stored[chosen])
-            if len(needing) <= int(self._store.free.sum()):
+            if len(needing) <= self._store.free_blocks:
                 break
             self._preempt(batch)
             chosen = self.decoding[:budget]
@@ -138,6 +149,7 @@ class Scheduler:
             request = self.prefilling.pop()
         else:
             request = int(self.decoding[-1])
+            self._states.settle(self.decoding[-1:])
             self.decoding = self.decoding[:-1]
             self._prefixes.left(request)
         states = self._states
@@ -191,7 +203,7 @@ class Scheduler:
                 continue
             wanted = int(self._states.wanted[request])
             # With less room left than a block for each that decodes, the next step would send somebody back.
-            spare = int(self._store.free.sum()) - self._store.blocks(wanted) >= len(self.decoding)
+            spare = self._store.free_blocks - self._store.blocks(wanted) >= len(self.decoding)
             if (wanted > budget and batch.chunks) or not spare:
                 return
             taken = self._begin(batch, request, wanted)
@@ -245,5 +257,6 @@ class Scheduler:
             self.prefilling.append(request)
         else:
             self.decoding = np.concatenate([self.decoding, np.array([request])])
+            self._steps_to_end = 0
             self._prefixes.stored(request)
         return True

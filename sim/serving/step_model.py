@@ -63,9 +63,10 @@ class TierStepModel:
         """Return the seconds that a step takes."""
         gpu = self._part.step_s(work, work.prompt_context[self._home])
         attention = self._attention_s(work) if work.decoding else 0.0
-        far = [0 if index == self._home else tokens for index, tokens in enumerate(work.prompt_context)]
-        fetch, scatter = self._transfer_s(far), self._transfer_s(work.prompt_appended)
-        swap = 0.0
+        fetch = scatter = swap = 0.0
+        if work.prompt_tokens:
+            far = [0 if index == self._home else tokens for index, tokens in enumerate(work.prompt_context)]
+            fetch, scatter = self._transfer_s(far), self._transfer_s(work.prompt_appended)
         if work.swapped_tokens:
             swapped = work.swapped_tokens * self._model.kv_bytes_per_token
             swap = self._host_link.latency_s + swapped / self._host_link.bytes_per_s
