@@ -26,8 +26,8 @@ class LinkReceiver(wiring.Component):
     Protocol
     --------
     ``i`` is always taken: the sender sends no more than there is room for. ``last`` ends a flit whatever came before
-    it, so that a lost beat costs no more than its flit and the next. A good flit that finds no room, which no
-    :class:`hw.interface.link_sender.LinkSender` sends, is treated as a bad one.
+    it, so that a lost beat costs no more than its flit and the next. A good flit of which a beat finds no room is
+    treated as a bad one; no :class:`hw.interface.link_sender.LinkSender` sends such.
 
     Latency and throughput
     ----------------------
@@ -84,7 +84,7 @@ class LinkReceiver(wiring.Component):
 
         # The check sum of a flit is there in the cycle behind its last beat, in which the next flit may begin.
         write_beat = Signal(range(beats + 1))
-        check, sized = Signal(), Signal()
+        check, sized, room, stored = Signal(), Signal(), Signal(), Signal()
         number, sum_told = Signal(bits), Signal(32)
         good, repeated, bad = Signal(), Signal(), Signal()
         words = self.i.payload.words
@@ -95,7 +95,8 @@ class LinkReceiver(wiring.Component):
             due.eq(expected + good),
             write.addr.eq(due[:slot_bits] * beats + write_beat),
             write.data.eq(self.i.payload.as_value()),
-            write.en.eq(self.i.valid & (write_beat < beats) & ((due - freed)[:bits] < params.window)),
+            room.eq((due - freed)[:bits] < params.window),
+            write.en.eq(self.i.valid & (write_beat < beats) & room),
             crc.data.eq(Mux(self.i.payload.last, body[:-32], body)),
             crc.valid.eq(self.i.valid),
             crc.start.eq(self.i.valid & (write_beat == 0)),
@@ -105,13 +106,14 @@ class LinkReceiver(wiring.Component):
             m.d.sync += [
                 write_beat.eq(Mux(self.i.payload.last, 0, Mux(write_beat == beats, beats, write_beat + 1))),
                 sized.eq(write_beat == beats - 1),
+                stored.eq(room & (stored | (write_beat == 0))),
                 number.eq(words[flit.last_words][:bits]),
                 sum_told.eq(words[flit.beat_words - 1]),
             ]
         sound = sized & (crc.crc == sum_told)
         before = (expected - number - 1)[:bits] < (1 << (bits - 1))
         m.d.comb += [
-            good.eq(check & sound & (number == expected) & ((expected - freed)[:bits] < params.window)),
+            good.eq(check & sound & (number == expected) & stored),
             repeated.eq(check & sound & ~good & (number != expected) & before),
             bad.eq(check & ~good & ~repeated),
         ]

@@ -77,6 +77,26 @@ def test_acknowledgements_that_cannot_be_are_not_believed():
     run_pysim(ends, scenario)
 
 
+@pytest.mark.parametrize("held_cycles", range(1, 30))
+def test_a_flit_of_which_a_beat_finds_no_room_is_bad(held_cycles):
+    """No sender sends one. Its first beat comes while every place is taken, its last when one may be free again."""
+    params = LinkParams(flit=FLIT, window=2, timeout_cycles=60, attempts=8)
+    sent = beats_of(params, 5, 1)
+
+    async def scenario(bench):
+        bench.stall("o", 1.0)
+        bench.send("i", sent)
+        await bench.advance(held_cycles)
+        bench.stall("o", 0.0)
+        await bench.advance(60)
+        out = bench.items("o")
+        assert len(out) % FLIT.beats == 0
+        assert len(out) >= 2 * FLIT.beats
+        assert out == sent[: len(out)]
+
+    run_pysim(LinkReceiver(params), scenario)
+
+
 def test_bad_arguments():
     for unit in (LinkSender, LinkReceiver):
         with pytest.raises(TypeError, match=r"^params must be a LinkParams, not 3$"):

@@ -48,7 +48,7 @@ class WithOracle(Elaboratable):
 
     def elaborate(self, platform: object) -> Fragment:
         names = type(self.block).elaborate.__globals__
-        with mock.patch.dict(names, {"Processor": lambda _: self.oracle}):
+        with mock.patch.dict(names, {"CheckSum": lambda _: self.oracle}):
             return Fragment.get(self.block, platform)
 
 
