@@ -25,7 +25,7 @@ def test_every_measured_run_over_whole_rows(name: str) -> None:
     for point in load_table(name).points:
         row = kv_rows(params, point.head_dim, 0)
         rows, rest = divmod(point.walk_tokens, row.tile_tokens)
-        if rest or rows < 2:
+        if rest or rows < 2 or point.queries > 1:
             continue
         said = run_cycles(params, point.head_dim, rows, point.operations)
         assert (said.first_column, said.last_column) == (point.first_column, point.last_column)

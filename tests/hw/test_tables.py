@@ -224,7 +224,8 @@ def test_what_is_no_table_is_refused(key: str, value: object, message: str) -> N
 def test_tables_that_ship_say_what_was_measured(name: str) -> None:
     table = load_table(name)
     for point in table.points:
-        assert table.cycles.cycles(point.head_dim, point.walk_tokens, point.operations).last_state == point.last_state
+        said = table.cycles.cycles(point.head_dim, point.walk_tokens, point.operations, queries=point.queries)
+        assert said.last_state == point.last_state
         assert 0 < point.first_column < point.last_column < point.last_state
     # 64K tokens of 128 elements in one bank group
     params = DEVICE_PRESETS[name].channel
