@@ -92,5 +92,7 @@ def comparison_table(title: str, rows: Sequence[dict[str, Any]]) -> Table:
 
 
 def _shown(number: float) -> str:
-    """Return counts in full, other numbers to four digits."""
-    return f"{number:,}" if isinstance(number, int) else f"{number:.4g}"
+    """Return counts and what has four digits before the point in full, other numbers to four digits."""
+    if isinstance(number, int):
+        return f"{number:,}"
+    return f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.4g}"
