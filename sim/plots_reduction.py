@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter, PercentFormatter, StrMethodFormatter
+from matplotlib.ticker import FuncFormatter, NullFormatter, StrMethodFormatter
 
 from sim.comparisons.reduction import CENT_SHARES, LIMIT, PAM_LIMIT
 from sim.plots import save_figure
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-__all__ = ["reduction_figure"]
+__all__ = ["percent", "reduction_figure"]
 
 _COLOURS = ("#4c72b0", "#c44e52", "#55a868", "#8172b3", "#dd8452", "#17becf", "#7f7f7f", "#8c564b")
 _DASHES = ("-", "--", ":", "-.")
@@ -64,6 +64,11 @@ def reduction_figure(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
         fontsize=10,
     )
     save_figure(figure, path)
+
+
+def percent(share: float, _tick: int | None = None) -> str:
+    """Return the label of a tick, in percent with as many digits as its share has: a tenth of a percent is not 0 %."""
+    return f"{100 * share:g}%"
 
 
 def _panels(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
@@ -120,7 +125,7 @@ def _frame(axes: Axes, title: str, contexts: Sequence[int]) -> None:
     axes.set_title(title, fontsize=11)
     axes.set_xlabel("context, tokens of each head")
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+    axes.yaxis.set_major_formatter(FuncFormatter(percent))
     axes.yaxis.set_minor_formatter(NullFormatter())
     axes.tick_params(axis="x", labelrotation=45, labelsize=8)
     axes.grid(color="0.93")

@@ -12,7 +12,7 @@ import pytest
 from hw.timing.logic_die import ReductionPoint
 from sim.cli import main
 from sim.comparisons.reduction import below
-from sim.plots_reduction import reduction_figure
+from sim.plots_reduction import percent, reduction_figure
 from sim.studies import reduction
 
 if TYPE_CHECKING:
@@ -152,3 +152,7 @@ def test_contexts_that_do_not_deal_out_are_refused(contexts: str, capsys: pytest
 def test_a_figure_without_rows_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"^rows must not be empty$"):
         reduction_figure([], tmp_path / "x.png")
+
+
+def test_ticks_below_a_percent_keep_their_digits() -> None:
+    assert [percent(10.0**-power) for power in range(5)] == ["100%", "10%", "1%", "0.1%", "0.01%"]
