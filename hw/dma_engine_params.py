@@ -82,8 +82,11 @@ class DmaParams:
         for name in (*self.groups, *self.rows):
             if name not in self.coordinates:
                 raise ValueError(f"groups and rows must be of {', '.join(self.coordinates)}, not {name!r}")
-        for name in ("attempts", "queue_depth", "max_segments", "run_frames", "verdict_wait_cycles", "silence_cycles"):
+        for name in ("run_frames", "verdict_wait_cycles", "silence_cycles"):
             require_int(name, getattr(self, name), 1)
+        # Counters and addresses of fewer would have no bits, and Verilog has no vectors of none.
+        for name in ("attempts", "queue_depth", "max_segments"):
+            require_int(name, getattr(self, name), 2)
         for name, least in (("regions", 2), ("copies", 4)):
             require_int(name, getattr(self, name), least)
             if getattr(self, name) & (getattr(self, name) - 1):

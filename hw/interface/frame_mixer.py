@@ -68,7 +68,7 @@ class FrameMixer(wiring.Component):
         tokens, verdicts = self.tokens, self.verdicts
         of_verdicts, flush, told = Signal(), Signal(), self.command.payload
         frame = Signal(outgoing_layout(self.params))
-        run = Signal(range(self.params.run_frames))
+        run = Signal(range(max(self.params.run_frames, 2)))  # Verilog has no vectors of no bits
         m.d.comb += [
             frame.eq(Mux(of_verdicts, verdicts.payload.as_value(), tokens.payload.as_value())),
             flush.eq(frame.flush | (run == self.params.run_frames - 1)),

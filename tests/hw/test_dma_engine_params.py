@@ -8,7 +8,9 @@ import pytest
 
 from golden.kv.address_map import AddressMap, Level
 from hw.dma_params import AddressParams, PathParams
+from hw.interface.dma import Dma
 from hw.presets.dma import STACK_END, TINY_END
+from hw.verilog import convert
 
 
 @pytest.mark.parametrize(
@@ -17,9 +19,9 @@ from hw.presets.dma import STACK_END, TINY_END
         ("copies", 6, "copies must be a power of two, not 6"),
         ("copies", 2, "copies must be at least 4, not 2"),
         ("regions", 6, "regions must be a power of two, not 6"),
-        ("attempts", 0, "attempts must be at least 1, not 0"),
-        ("queue_depth", 0, "queue_depth must be at least 1, not 0"),
-        ("max_segments", 0, "max_segments must be at least 1, not 0"),
+        ("attempts", 1, "attempts must be at least 2, not 1"),
+        ("queue_depth", 1, "queue_depth must be at least 2, not 1"),
+        ("max_segments", 1, "max_segments must be at least 2, not 1"),
         ("run_frames", 0, "run_frames must be at least 1, not 0"),
         ("reorder_depth", 0, "depth must be at least 1, not 0"),
         ("memory", 256, "memory must be from 0 to 255, not 256"),
@@ -50,3 +52,10 @@ def test_widths_of_a_stack() -> None:
     assert (STACK_END.columns, STACK_END.source_bits, STACK_END.copy_bits, STACK_END.verdicts) == (16, 25, 6, 64)
     assert STACK_END.reorder.groups == 16
     assert STACK_END.address_bits == 36
+
+
+def test_the_least_of_everything_is_hardware_too():
+    """Verilog has no vectors of no bits, which counters up to one would be."""
+    counts = dict.fromkeys(("attempts", "queue_depth", "max_segments"), 2)
+    params = replace(TINY_END, **counts, run_frames=1, verdict_wait_cycles=1, silence_cycles=1)
+    assert "[-1:0]" not in convert(Dma(params), name="dma")
