@@ -44,7 +44,7 @@ class ReductionPoint:
     head_dim : int
         Elements of a key.
     group : int
-        Query heads that share keys and values: passes over the same rows.
+        Query heads that share keys and values (:func:`hw.measure_reduction.queries_of_pass`).
     last_column, last_state, last_root : int
         Cycles of the memory clock, from the start, of the last column of values that was read, of the last beat of a
         group's state, and of the last beat of the root's.
