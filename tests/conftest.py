@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 from tests.helpers.order import (
@@ -22,3 +23,7 @@ __all__ = [
 ]
 
 os.environ.setdefault("NEARKV_RUNS", "short")
+
+# Simulators and designs are millions of objects that live as long as their test: the default of 700 has the collector
+# go through them for a tenth of the time.
+gc.set_threshold(200_000)
