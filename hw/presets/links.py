@@ -15,7 +15,8 @@ __all__ = ["LINK_PRESETS", "LinkPreset"]
 _PAM_TABLE = "arXiv:2602.11521, table 1"
 _KARAT = "arXiv:2608.03555, configuration of a KARAT device"
 _PCIE = "PCI Express Base Specification 5.0"
-_CXL = "Compute Express Link Specification 3.0"
+_CXL = "Compute Express Link Specification 3.0, 68-byte flits"
+_H100 = "NVIDIA H100 white paper"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,13 +94,22 @@ _PRESETS = (
         description="PCI Express 5.0 at 16 lanes",
         width_bits=Value(16, "1", f"{_PCIE}: lanes"),
         bits_per_s=Value(32e9, "bits/s", f"{_PCIE}: 32 GT/s a lane"),
-        bytes_per_s=Value(64e9, "bytes/s", f"{_PCIE}: 16 lanes; 128b/130b coding and packet headers not taken off"),
+        bytes_per_s=Value(
+            64e9,
+            "bytes/s",
+            f"{_PCIE}: 16 lanes, half of the 128 GB/s that PCI-SIG prints for both directions; 128b/130b coding and "
+            "packet headers not taken off",
+        ),
     ),
     LinkPreset(
         name="nvme",
         description="host side of a drive",
-        width_bits=Value(4, "1", f"{_PCIE}: lanes of a drive"),
-        bits_per_s=Value(16e9, "bits/s", "PCI Express Base Specification 4.0: 16 GT/s a lane"),
+        width_bits=Value(4, "1", "chosen: the lanes that drives of the forms M.2 and U.2 have; the paper gives none"),
+        bits_per_s=Value(
+            16e9,
+            "bits/s",
+            "PCI Express Base Specification 4.0: 16 GT/s a lane; chosen: of 4 lanes the slowest above the 5 GB/s",
+        ),
         bytes_per_s=Value(5e9, "bytes/s", "arXiv:2602.11521: host side of a drive below 5 GB/s, taken as 5"),
     ),
     LinkPreset(
@@ -108,18 +118,25 @@ _PRESETS = (
         width_bits=Value(4, "1", f"{_KARAT}: x4"),
         bits_per_s=Value(32e9, "bits/s", f"{_PCIE}: 32 GT/s a lane"),
         bytes_per_s=Value(16e9, "bytes/s", f"{_KARAT}: 16 GB/s"),
-        flit_bytes=Value(68, "bytes", f"{_CXL}: 68-byte flit"),
+        flit_bytes=Value(68, "bytes", f"{_CXL}: 66 bytes of the link layer and 2 of the protocol's ID before them"),
         flit_payload_bytes=Value(
-            64, "bytes", f"{_CXL}: four slots of 16 bytes beside 2 bytes of protocol and 2 of CRC"
+            64,
+            "bytes",
+            f"{_CXL}: four slots of 16 bytes beside 2 of CRC; in flits that are not data alone the first is a header",
         ),
         round_trip_s=Value(600e-9, "s", "arXiv:2608.03555: round trip over the switch"),
     ),
     LinkPreset(
         name="nvlink4",
         description="NVLink of an H100, all 18 links together",
-        width_bits=Value(36, "1", "NVIDIA H100 white paper: 18 links, 2 differential pairs each in a direction"),
-        bits_per_s=Value(100e9, "bits/s", "NVIDIA H100 white paper: 25 GB/s a link and direction over 2 pairs"),
-        bytes_per_s=Value(450e9, "bytes/s", "NVIDIA H100 SXM data sheet: 900 GB/s, both directions together"),
+        width_bits=Value(36, "1", f"{_H100}: 18 links, 2 differential pairs each in a direction"),
+        bits_per_s=Value(100e9, "bits/s", f"{_H100}: 25 GB/s a link and direction over 2 pairs"),
+        bytes_per_s=Value(
+            450e9,
+            "bytes/s",
+            "NVIDIA H100 SXM data sheet: 900 GB/s, both directions together; copies from one to another were measured "
+            "at 380 (NVIDIA/nccl, issue 1264)",
+        ),
     ),
 )
 
