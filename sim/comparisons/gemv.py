@@ -9,7 +9,7 @@ units read as many columns. Not alike: the other timings are ramulator2's of HBM
 are one bank of twice the rows, whose rows are opened one after the other; a vector's tile of 256 elements lies at the
 units, and goes out between the columns; sums of 16 lanes are added up, where theirs leave as they are. Counts of
 theirs follow from the matrix: 8 accumulators at a unit, so that the vector comes anew for every 4,096 outputs, and a
-fence after every 8 columns (Lee et al., ISCA 2021).
+barrier after every 8 columns, as its kernel asks for (PIMKernel::computeGemv of SAITPublic/PIMSimulator).
 
 Two operations of ours stand beside theirs: scores alone, which are the product of a tile of the vector, and attention,
 which reads one half of the matrix as keys and one as values (:func:`hw.measure_gemv.measure_gemv`). The fp32 sums on
@@ -50,7 +50,7 @@ _LANES = 16
 _CHANNEL_UNITS = 8
 _CHANNELS = 64
 _ACCUMULATORS = 8
-_FENCED = 8
+_BARRED = 8
 _COLUMN_CYCLES = 4
 
 _KIND_NAMES = {OperationKind.SCORE: "scores", OperationKind.ATTENTION: "attention"}
@@ -63,7 +63,7 @@ NOTES = (
     "hbm2-pairs: a unit for every two banks, like theirs; hbm2-banks: a unit at every bank, half the columns",
     "scores: the product, a sum for each output and tile of 256; attention: half of the matrix as keys, half as values",
     "left out: the sums' way from the bank groups to the pins, and adding those of the tiles",
-    "x, y, fences of theirs: columns of vector and results, a unit has 8 accumulators; a fence after every 8 columns",
+    "x, y, barriers of theirs: columns of vector and results, 8 accumulators a unit; a barrier after every 8 columns",
 )
 """What is compared, in a line each."""
 
@@ -115,7 +115,7 @@ def _theirs(name: str, outputs: int, inputs: int) -> str:
     if name == "PIMSimulator":
         passes = outputs // (_CHANNELS * _CHANNEL_UNITS * _ACCUMULATORS)
         text += (
-            f" (x {passes * inputs // _LANES}, y {passes * _ACCUMULATORS}, fences {columns // _FENCED}, and the rest)"
+            f" (x {passes * inputs // _LANES}, y {passes * _ACCUMULATORS}, barriers {columns // _BARRED}, and the rest)"
         )
     return text
 

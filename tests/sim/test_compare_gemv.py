@@ -46,10 +46,10 @@ def test_rows() -> None:
     # A vector of 4,096 is 256 columns; 8 units of 8 accumulators in 64 channels hold all 4,096 outputs at once.
     assert row["note"] == (
         "ours 8,192 (MAC 2,048) + 1,856 (rows 64) + 700 (refreshes 2) + 100 (start, end, waits); "
-        "256 broadcasts between; theirs 8,192 (MAC 2,048) + 4,974 (x 256, y 8, fences 256, and the rest)"
+        "256 broadcasts between; theirs 8,192 (MAC 2,048) + 4,974 (x 256, y 8, barriers 256, and the rest)"
     )
     # 65,536 outputs are 16 times as many: the vector's 8 columns come 16 times.
-    assert "(x 128, y 128, fences 128, and" in rows["hbm2-pairs scores, 65536 x 128: PIMSimulator"]["note"]
+    assert "(x 128, y 128, barriers 128, and" in rows["hbm2-pairs scores, 65536 x 128: PIMSimulator"]["note"]
     row = rows["hbm2-pairs scores, 4096 x 128: UniNDP"]
     assert not row["within"]  # 256 + 58 + 800 beside 380.3
     assert row["note"].endswith("theirs 256 (MAC 64) + 124")
