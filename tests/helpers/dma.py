@@ -6,6 +6,7 @@ happens is checked as it happens: nothing is written over a copy that the table 
 
 from __future__ import annotations
 
+from collections import Counter
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,7 @@ from tests.helpers.dma_ends import ENDS, End, Faults
 from tests.helpers.dma_holder import Holder
 
 if TYPE_CHECKING:
+    from golden.kv.block_table import TokenAddress
     from hw.dma_engine_params import DmaParams
     from tests.helpers.streams import StreamBench
 
@@ -49,6 +51,8 @@ class World(Holder):
         super().__init__(ends, Random(seed), np.random.default_rng(seed))
         self.bench, self.faults = bench, faults or Faults()
         self.completions: dict[int, Completion] = {}
+        self.coming: dict[Place, TokenAddress] = {}
+        self.hits: Counter[TokenAddress] = Counter()
         self.read_chance = 0.0
         self.memory_delay = 0.5
 
@@ -103,8 +107,13 @@ class World(Holder):
     def _hold_table(self, end: End) -> None:
         bench, params = self.bench, end.params
         for item in bench.fresh(f"{end.name}_ask"):
-            asked = unpack(ask_layout(params), item)
-            bench.send(f"{end.name}_answer", [pack(answer_layout(), **self.answer(end, asked["slot"]))])
+            slot = unpack(ask_layout(params), item)["slot"]
+            answer = self.answer(end, slot)
+            address = self.owners.get(Place(end.name, slot))
+            if address is not None:
+                self.coming[Place(end.peer, answer["slot"])] = address
+                self.hits[address] = 0
+            bench.send(f"{end.name}_answer", [pack(answer_layout(), **answer)])
         for item in bench.fresh(f"{end.name}_message"):
             told = unpack(message_layout(params), item)
             self.tell(end, MessageKind(told["kind"]), told["tag"], told["source"], told["slot"])
@@ -121,10 +130,11 @@ class World(Holder):
             told = unpack(write_layout(params), item)
             start = end.index(told["address"])
             slot = start // end.slot_bytes
-            assert Place(end.name, slot) not in self.owners, "a copy that the table knows must not be written over"
-            assert Place(end.name, slot) in self.quarantined
+            place = Place(end.name, slot)
+            assert place not in self.owners, "a copy that the table knows must not be written over"
+            assert place in self.quarantined
             column = bytearray(told["column"].astype(np.uint8).tobytes())
-            if slot in end.spoilt or random.random() < self.faults.write:
+            if slot in end.spoilt or self.hit(end, self.coming[place], self.faults.write):
                 column[random.randrange(size)] ^= 1 << random.randrange(8)
             end.content[start : start + size] = column
         for item in bench.fresh(f"{end.name}_check"):
@@ -134,10 +144,21 @@ class World(Holder):
         end.reads += [unpack(fetch_layout(params), item) for item in bench.fresh(f"{end.name}_fetch")]
         for told in self.readable(end):
             start = end.index(told["address"])
-            error = start // end.slot_bytes in end.unreadable or random.random() < self.faults.read
+            slot = start // end.slot_bytes
+            address = self.owners[Place(end.name, slot)]
+            error = slot in end.unreadable or self.hit(end, address, self.faults.read)
             column = list(end.content[start : start + size])
             ticket = {key: told[key] for key in ("region", "place")}
             bench.send(f"{end.name}_fetched", [pack(fetched_layout(params), column=column, error=int(error), **ticket)])
+
+    def hit(self, end: End, address: TokenAddress, chance: float) -> bool:
+        """Return whether a column of a token is spoilt now: less often than there are attempts at bringing it.
+
+        One that failed at every attempt would end its descriptor, by a chance that the golden mover does not know of.
+        """
+        is_hit = self.random.random() < chance and self.hits[address] < end.params.attempts - 1
+        self.hits[address] += is_hit
+        return is_hit
 
     def readable(self, end: End) -> list[dict[str, int]]:
         """Take the reads that a memory answers in this cycle: any of them, as chance has it."""
