@@ -2,60 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 
 from golden.checks import require_int
+from golden.dma.memory import UncorrectableError
+from golden.dma.nand_geometry import NandGeometry, NandTimes
 
 __all__ = ["NandGeometry", "NandMemory", "NandTimes"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class NandGeometry:
-    """Division of the memory.
-
-    Parameters
-    ----------
-    dies, blocks, pages, page_slots : int
-        Dies, blocks of a die, pages of a block, slots of a page. Each at least 1, blocks and pages at least 2.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a number is no integer or too small.
-    """
-
-    dies: int
-    blocks: int
-    pages: int
-    page_slots: int
-
-    def __post_init__(self) -> None:
-        for item in fields(self):
-            require_int(item.name, getattr(self, item.name), 2 if item.name in ("blocks", "pages") else 1)
-
-    @property
-    def max_slots(self) -> int:
-        """Most slots that a memory of this geometry may offer: ``dies * (blocks - 1) * (pages - 1) * page_slots``.
-
-        One block a die is free for collection. The fullest choice it can have is that every other block holds
-        ``(pages - 1) * page_slots`` valid slots: it then moves one and still gains a page.
-        """
-        return self.dies * (self.blocks - 1) * (self.pages - 1) * self.page_slots
-
-
-@dataclass(frozen=True, kw_only=True)
-class NandTimes:
-    """How long a die is busy.
-
-    Parameters
-    ----------
-    read_s, program_s, erase_s : float
-        Reading a page, programming a page, erasing a block: tR, tPROG, tBERS.
-    """
-
-    read_s: float
-    program_s: float
-    erase_s: float
 
 
 @dataclass
@@ -120,6 +73,7 @@ class NandMemory:
         self.written_slots = self.programmed_pages = self.erased_blocks = 0
         self.requested_slots = self.read_pages = self.collected_pages = 0
         self._dies = [_Die(list(range(1, geometry.blocks)), 0) for _ in range(geometry.dies)]
+        self._damaged: set[int] = set()
 
     @property
     def write_amplification(self) -> float:
@@ -138,6 +92,8 @@ class NandMemory:
         ------
         TypeError, ValueError
             If there is no such slot.
+        UncorrectableError
+            If it is damaged.
         """
         return self.read_many([slot])[0]
 
@@ -148,27 +104,96 @@ class NandMemory:
         ------
         TypeError, ValueError
             If there is no such slot.
+        UncorrectableError
+            If one is damaged.
         """
         found: list[bytes] = []
         seen: set[tuple[int, tuple[int, int]]] = set()
         self.requested_slots += len(slots)
         self.ready_s = self.now_s
         for slot in slots:
-            die = self._die(slot)
-            place = die.where.get(slot)
-            if slot in die.buffer or place is None:
-                found.append(die.buffer.get(slot, bytes(self.slot_bytes)))
-                continue
-            number = slot % self.geometry.dies
-            if (number, place) not in seen:
-                seen.add((number, place))
-                self.read_pages += 1
-                self._occupy(die, self.times.read_s)
-            found.append(die.pages[place][slot])
+            place = self.page_of(slot)
+            die = slot % self.geometry.dies
+            if place is not None and (die, place) not in seen:
+                seen.add((die, place))
+                self.read_page(slot)
+            if self.is_damaged(slot):
+                raise UncorrectableError(f"slot {slot} of {self.name} must be readable, it is damaged")
+            found.append(self.held(slot))
         return found
 
+    def read_page(self, slot: int) -> None:
+        """Read the page that holds a slot, which keeps its die busy.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If there is no such slot, or no page holds it.
+        """
+        if self.page_of(slot) is None:
+            raise ValueError(f"slot {slot} of {self.name} must be in a page, it is not")
+        self.read_pages += 1
+        self._occupy(self._die(slot), self.times.read_s)
+
+    def page_of(self, slot: int) -> tuple[int, int] | None:
+        """Return block and page of a slot in its die; None while it is in the write buffer or was never written.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If there is no such slot.
+        """
+        die = self._die(slot)
+        return None if slot in die.buffer else die.where.get(slot)
+
+    def held(self, slot: int) -> bytes:
+        """Return the bytes of a slot as they lie there, damaged or not, at no cost.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If there is no such slot.
+        """
+        place, die = self.page_of(slot), self._die(slot)
+        return die.buffer.get(slot, bytes(self.slot_bytes)) if place is None else die.pages[place][slot]
+
+    def busy_until_s(self, slot: int) -> float:
+        """Return when the die of a slot has done all that it was given.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If there is no such slot.
+        """
+        return self._die(slot).busy_until_s
+
+    def buffered(self, slot: int) -> frozenset[int]:
+        """Return the slots in the write buffer of a slot's die.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If there is no such slot.
+        """
+        return frozenset(self._die(slot).buffer)
+
+    def damage(self, slot: int) -> None:
+        """Make a slot unreadable until it is written again, whichever page it is copied to.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If there is no such slot.
+        """
+        self._die(slot)
+        self._damaged.add(slot)
+
+    def is_damaged(self, slot: int) -> bool:
+        """Return whether a slot is unreadable."""
+        return slot in self._damaged
+
     def write(self, slot: int, content: bytes) -> None:
-        """Write the first bytes of a slot; the rest becomes zeros.
+        """Write the first bytes of a slot; the rest becomes zeros, and damage is gone.
 
         Raises
         ------
@@ -177,6 +202,7 @@ class NandMemory:
         """
         die = self._die(slot)
         require_int("content bytes", len(content), 0, self.slot_bytes)
+        self._damaged.discard(slot)
         self.written_slots += 1
         self.ready_s = self.now_s
         die.buffer[slot] = content + bytes(self.slot_bytes - len(content))

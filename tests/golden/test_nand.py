@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from golden.dma.memory import UncorrectableError
 from golden.dma.nand import NandGeometry, NandMemory, NandTimes
 
 TIMES = NandTimes(read_s=30e-6, program_s=750e-6, erase_s=3800e-6)
@@ -97,6 +98,35 @@ def test_a_read_waits_for_a_program_of_its_die_only() -> None:
     assert flash.ready_s == pytest.approx(1.0 + 780e-6)
 
 
+def test_a_damaged_slot_is_unreadable_until_it_is_written() -> None:
+    """Wherever it is copied to: collection moves it from page to page as it is (the writes are those by hand above)."""
+    flash = memory(12)
+    for slot in range(12):
+        flash.write(slot, bytes([slot]))
+    flash.damage(1)
+    for slot in (0, 2, 4, 6, 8, 10):
+        flash.write(slot, b"")
+    assert flash.page_of(1) == (3, 0)
+    with pytest.raises(UncorrectableError, match=r"^slot 1 of ssd must be readable, it is damaged$"):
+        flash.read(1)
+    assert flash.read(3) == b"\3\0\0\0"
+    assert (flash.read_pages, flash.held(1)) == (2, b"\1\0\0\0")
+    flash.write(1, b"x")
+    assert (flash.page_of(1), flash.read(1)) == (None, b"x\0\0\0")
+
+
+def test_a_page_can_be_read_where_there_is_one() -> None:
+    flash = memory(12, dies=2)
+    for slot in (0, 2, 4):
+        flash.write(slot, b"")
+    flash.read_page(2)
+    assert (flash.read_pages, flash.busy_until_s(0)) == (1, pytest.approx(780e-6))
+    assert (flash.buffered(0), flash.buffered(1), flash.busy_until_s(1)) == ({4}, set(), 0.0)
+    for slot in (4, 1):
+        with pytest.raises(ValueError, match=rf"^slot {slot} of ssd must be in a page, it is not$"):
+            flash.read_page(slot)
+
+
 def test_more_spare_room_costs_fewer_copies() -> None:
     """The same random writes over 70 slots, of which 6, 9 and 18 blocks of 16 hold 27, 51 and 76 % more."""
     rng = np.random.default_rng(1)
@@ -118,7 +148,7 @@ def test_bad_arguments() -> None:
     with pytest.raises(ValueError, match=r"^page_slots must be at least 1, not 0$"):
         memory(1, page_slots=0)
     flash = memory(12)
-    for refused in (flash.read, lambda slot: flash.write(slot, b"")):
+    for refused in (flash.read, flash.held, flash.damage, lambda slot: flash.write(slot, b"")):
         with pytest.raises(ValueError, match=r"^slot of ssd must be from 0 to 11, not 12$"):
             refused(12)
     with pytest.raises(ValueError, match=r"^content bytes must be from 0 to 4, not 5$"):
