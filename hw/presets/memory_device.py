@@ -15,7 +15,7 @@ __all__ = ["MemoryDevice", "PageTiming"]
 
 @dataclass(frozen=True, kw_only=True)
 class PageTiming:
-    """Reading of whole pages, for memories that have them; rates are per channel.
+    """Whole pages, of memories that have them; rates are per channel.
 
     Parameters
     ----------
@@ -23,6 +23,8 @@ class PageTiming:
         Smallest unit that can be read.
     page_read_s : Value
         From command to page register, tR.
+    page_program_s, block_erase_s : Value
+        How long a die is busy with a page that it programs, and with a block that it erases: tPROG, tBERS.
     dies_per_channel : Value
         Dies that read at once.
     bus_bytes_per_s : Value
@@ -31,6 +33,8 @@ class PageTiming:
 
     page_bytes: Value
     page_read_s: Value
+    page_program_s: Value
+    block_erase_s: Value
     dies_per_channel: Value
     bus_bytes_per_s: Value
 

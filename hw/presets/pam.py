@@ -10,6 +10,7 @@ __all__ = ["DDR_PIM", "HBM_PIM", "SSD_PIM"]
 _TABLE = "arXiv:2602.11521, table 1"
 _TIMING = "arXiv:2602.11521, section 7.1"
 _ATTACC = "scale-snu/attacc_simulator c600051, HBM3_5.2Gbps preset"
+_MQSIM = "CMU-SAFARI/MQSim 7ec40e3"
 _GIB = 1 << 30
 _HBM_TCK_S = 0.769e-9
 _DDR_TCK_S = 0.625e-9
@@ -138,6 +139,8 @@ SSD_PIM = MemoryDevice(
     page=PageTiming(
         page_bytes=Value(16384, "bytes", f"{_TABLE}: 16 KB page"),
         page_read_s=Value(30e-6, "s", f"{_TABLE}: tR 30 us"),
+        page_program_s=Value(750e-6, "s", f"{_MQSIM}, default of its MLC flash: tPROG; the paper gives none"),
+        block_erase_s=Value(3.8e-3, "s", f"{_MQSIM}, ssdconfig.xml: tBERS; the paper gives none"),
         dies_per_channel=Value(4, "1", f"{_TABLE}: 4 dies a channel"),
         bus_bytes_per_s=Value(2.4e9, "bytes/s", f"{_TABLE}: 2400 MT/s, one byte wide"),
     ),
