@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from golden.formats import FP8_E4M3, FP32
+from golden.retrieval.index_score import index_scores
+from golden.retrieval.index_spec import KARAT_SCORES, MODES
 from golden.retrieval.method import RetrievalMethod, Traffic
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from golden.retrieval.index_spec import ScoreSpec
     from golden.retrieval.method import Query, Tokens
 
 __all__ = ["Indexer", "indexer_scores", "quantize"]
-
-_STEP_BITS = 9
-"""E4M3 numbers are whole multiples of 2^-9."""
 
 
 def quantize(vectors: npt.ArrayLike) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.float32]]:
@@ -43,18 +43,17 @@ def quantize(vectors: npt.ArrayLike) -> tuple[npt.NDArray[np.uint8], npt.NDArray
     return FP8_E4M3.to_codes(scaled).astype(np.uint8), scales
 
 
-@np.errstate(over="ignore", under="ignore")
 def indexer_scores(
     query_codes: npt.NDArray[np.uint8],
     weights: npt.NDArray[np.float32],
     key_codes: npt.NDArray[np.uint8],
     key_scales: npt.NDArray[np.float32],
+    spec: ScoreSpec = KARAT_SCORES,
 ) -> npt.NDArray[np.float32]:
     """Return ``scale_s * sum_h w_h ReLU(q_h . k_s)`` of every key, bit for bit what the hardware gives.
 
-    The product of two E4M3 numbers and the sum of ``head_dim`` of them are exact; the sum is rounded to fp32 once, to
-    nearest, ties to even. Weights, the sum over heads in ascending order and the scale are fp32 operations, each
-    rounded. So no order of the elements and no width of the hardware changes a bit.
+    The product of two E4M3 numbers and the sum of ``head_dim`` of them are exact; the sum is rounded to fp32 once. So
+    no order of the elements changes a bit; that of the heads is the spec's (:mod:`golden.retrieval.index_score`).
 
     Parameters
     ----------
@@ -63,22 +62,14 @@ def indexer_scores(
         The scale of the query's codes is in them.
     key_codes : ndarray of uint8, shape (tokens, head_dim)
     key_scales : ndarray of float32, shape (tokens,)
+    spec : ScoreSpec
+        Order of the heads.
 
     Returns
     -------
     ndarray of float32, shape (tokens,)
     """
-    steps = [
-        np.rint(FP8_E4M3.from_codes(codes).astype(np.float64) * (1 << _STEP_BITS)).astype(np.int64)
-        for codes in (query_codes, key_codes)
-    ]
-    # At most 2^17.8 steps each: 4,096 products stay below 2^48, so float64 holds every partial sum exactly.
-    dots = steps[1].astype(np.float64) @ steps[0].astype(np.float64).T
-    logits = (dots * 2.0 ** (-2 * _STEP_BITS)).astype(np.float32)
-    total = np.zeros(len(key_codes), np.float32)
-    for head, weight in enumerate(weights):
-        total = total + weight * np.maximum(logits[:, head], np.float32(0))
-    return total * key_scales
+    return index_scores(spec, MODES["indexer"], query_codes, weights, key_codes, key_scales)
 
 
 class Indexer(RetrievalMethod):
