@@ -14,6 +14,7 @@ from hw.presets.links import LINK_PRESETS
 from hw.presets.organisations import DIMM_ORGANISATIONS, DRIVE_ORGANISATIONS
 from hw.presets.pnm import PNM_PRESETS
 from sim.calibration import factors
+from sim.collectives import COLLECTIVES
 from sim.gpu_server import GPU_SERVERS
 from sim.model_config import load_model, model_names
 from sim.placement import PLACEMENTS
@@ -95,7 +96,10 @@ def catalogue() -> list[Entry]:
         Entry("drive", preset.name, preset.description, dict(preset.fields), preset.deviations)
         for preset in DRIVE_ORGANISATIONS.values()
     ]
-    links = [Entry("link", link.name, link.description, dict(link.values())) for link in LINK_PRESETS.values()]
+    links = [
+        Entry("link", link.name, link.description, dict(link.values()))
+        for link in (*LINK_PRESETS.values(), *COLLECTIVES.values())
+    ]
     systems = [
         Entry("system", system.name, system.description, dict(system.values()), system.all_deviations())
         for system in map(load_system, system_names())

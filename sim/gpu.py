@@ -2,8 +2,8 @@
 
 Every product of weights with a batch of activations takes ``max(flops / (n peak u_c), bytes / (n bandwidth u_m))`` on
 ``n`` GPUs that split it evenly; ``u_c`` and ``u_m`` are the utilisations of ``calibration.toml``. A layer ends its
-attention and its feed-forward part with one ring all-reduce of the activations each. Experts are split over the GPUs
-like any other matrix; which ones a batch touches follows from uniform routing.
+attention and its feed-forward part with one ring all-reduce of the activations each (:mod:`sim.collectives`). Experts
+are split over the GPUs like any other matrix; which ones a batch touches follows from uniform routing.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from sim import collectives
 from sim.calibration import factors
 from sim.provenance import Part
 
 if TYPE_CHECKING:
     from hw.presets import Value
+    from sim.collectives import Collectives
     from sim.models import Attention, Layer, Model
     from sim.system import System
 
@@ -52,6 +54,11 @@ class Gpus(Protocol):
     @property
     def allreduce_bytes_per_s(self) -> Value:
         """Rate of one GPU's links to the others, one direction."""
+        ...
+
+    @property
+    def collectives(self) -> Collectives:
+        """How they exchange over these links."""
         ...
 
 
@@ -144,7 +151,7 @@ def layer_time(system: GpuUser, model: Model, layer: Layer, batch: int) -> GpuTi
 
 
 def allreduce_s(system: GpuUser, payload: int) -> float:
-    """Return the seconds of one ring all-reduce: every GPU sends ``2 (n-1)/n`` of the payload.
+    """Return the seconds of one ring all-reduce over the GPUs.
 
     Parameters
     ----------
@@ -152,11 +159,8 @@ def allreduce_s(system: GpuUser, payload: int) -> float:
     payload : int
         Bytes that are summed.
     """
-    count = system.gpu.count.integer
-    if count == 1:
-        return 0.0
-    sent = 2 * (count - 1) / count * payload
-    return factors()["allreduce_latency_s"].value + sent / system.gpu.allreduce_bytes_per_s.number
+    gpu = system.gpu
+    return collectives.allreduce_s(gpu.collectives, gpu.count.integer, payload, gpu.allreduce_bytes_per_s.number)
 
 
 def head_time(system: GpuUser, model: Model, batch: int) -> GpuTime:
@@ -202,12 +206,13 @@ def activation_bytes(system: GpuUser, model: Model, *, tokens: int, sampled: int
 
 def gpu_parts(system: System, model: Model) -> tuple[Part, ...]:
     """Return what the GPUs' times are made from."""
-    names = ("gpu_compute_utilisation", "gpu_memory_utilisation", "allreduce_latency_s")
+    names = ("gpu_compute_utilisation", "gpu_memory_utilisation")
     return (
         Part("model shape", "literature", model.source),
         Part("GPU peak", "literature", system.gpu.peak_flops.source),
         Part("GPU memory rate", "literature", system.gpu_tier.device.external_bytes_per_s.source),
         Part("all-reduce rate", "literature", system.gpu.allreduce_bytes_per_s.source),
+        system.gpu.collectives.part,
         *(factors()[name].part for name in names),
         Part("roofline of the GPUs", "modelled", "sim/gpu.py: products split evenly, one ring all-reduce each"),
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 from hw.presets import Value
+from sim.collectives import COLLECTIVES, Collectives
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,6 +32,8 @@ class GpuNode:
         Rate of one GPU's link to the host, one direction.
     usable : Value
         Share of the memory that a server uses.
+    collectives : Collectives
+        How they exchange over their links.
     """
 
     count: Value
@@ -40,6 +43,7 @@ class GpuNode:
     allreduce_bytes_per_s: Value
     host_bytes_per_s: Value
     usable: Value
+    collectives: Collectives = COLLECTIVES["nvlink"]
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,9 @@ class GpuServer:
     def values(self) -> Iterator[tuple[str, Value]]:
         """Yield every number by its name."""
         for item in fields(self.gpu):
-            yield f"gpu.{item.name}", getattr(self.gpu, item.name)
+            value = getattr(self.gpu, item.name)
+            if isinstance(value, Value):
+                yield f"gpu.{item.name}", value
 
 
 _ADA = "NVIDIA Ada GPU architecture whitepaper, GeForce RTX 4090"
@@ -97,6 +103,7 @@ _SERVERS = (
             allreduce_bytes_per_s=Value(32e9, "bytes/s", f"{_ADA}: PCI Express 4.0 at 16 lanes, no NVLink"),
             host_bytes_per_s=Value(32e9, "bytes/s", f"{_ADA}: PCI Express 4.0 at 16 lanes"),
             usable=_VLLM_SHARE,
+            collectives=COLLECTIVES["pcie"],
         ),
     ),
     GpuServer(
@@ -114,6 +121,7 @@ _SERVERS = (
             allreduce_bytes_per_s=Value(64e9, "bytes/s", f"{_BLACKWELL}: PCI Express 5.0 at 16 lanes, no NVLink"),
             host_bytes_per_s=Value(64e9, "bytes/s", f"{_BLACKWELL}: PCI Express 5.0 at 16 lanes"),
             usable=_VLLM_SHARE,
+            collectives=COLLECTIVES["pcie"],
         ),
     ),
 )

@@ -35,6 +35,7 @@ def step_inputs(system: System, model: Model, request: StepRequest) -> dict[str,
     """Return everything that decides a decode step."""
     return {
         "system": {name: value.to_dict() for name, value in system.values()},
+        "collectives": {name: value.to_dict() for name, value in system.gpu.collectives.values()},
         "paths": {tier.name: [link.name for link in tier.path] for tier in system.tiers},
         "tables": {tier.name: table_sha256(tier.device) for tier in system.tiers},
         "model": asdict(model),

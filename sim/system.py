@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
+from hw.presets import Value
+from sim.collectives import COLLECTIVES, Collectives
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from hw.presets import Deviation, MemoryDevice, Value
+    from hw.presets import Deviation, MemoryDevice
     from sim.links import Link
 
 __all__ = ["Gpu", "System", "Tier"]
@@ -30,6 +33,8 @@ class Gpu:
         Rate of one GPU's links to the others, one direction.
     reserved_bytes : Value
         Memory of all GPUs kept free for management.
+    collectives : Collectives
+        How they exchange over their links.
     """
 
     count: Value
@@ -37,11 +42,14 @@ class Gpu:
     stacks_per_gpu: Value
     allreduce_bytes_per_s: Value
     reserved_bytes: Value
+    collectives: Collectives = COLLECTIVES["nvlink"]
 
     def values(self) -> Iterator[tuple[str, Value]]:
-        """Yield every number by its name."""
+        """Yield every number of its own by its name."""
         for item in fields(self):
-            yield item.name, getattr(self, item.name)
+            value = getattr(self, item.name)
+            if isinstance(value, Value):
+                yield item.name, value
 
 
 @dataclass(frozen=True, kw_only=True)

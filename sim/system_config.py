@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from hw.presets import MEMORY_PRESETS, Deviation, Value
 from sim.calibration import factors
+from sim.collectives import load_collectives
 from sim.errors import ConfigError, UnknownNameError
 from sim.links import Link
 from sim.provenance import Part
@@ -19,6 +20,8 @@ from sim.system import Gpu, System, Tier
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from importlib.resources.abc import Traversable
+
+    from sim.collectives import Collectives
 
 __all__ = ["load_system", "system_names"]
 
@@ -54,7 +57,7 @@ def load_system(name: str) -> System:
     where = f"system {name}"
     _check_keys(where, table, _TOP_KEYS)
     gpu = _table(where, table, "gpu")
-    _check_keys(f"{where}: gpu", gpu, set(_GPU_KEYS))
+    _check_keys(f"{where}: gpu", gpu, {*_GPU_KEYS, "collectives"})
     values = {key: _value(f"{where}: gpu", gpu, key, inherited, f"gpu.{key}") for key in _GPU_KEYS}
     links: dict[str, Link] = {}
     link_values: dict[str, Value] = {}
@@ -69,7 +72,7 @@ def load_system(name: str) -> System:
         name=_text(where, table, "name"),
         description=_text(where, table, "description"),
         source=_text(where, table, "source"),
-        gpu=Gpu(**values),
+        gpu=Gpu(**values, collectives=_collectives(where, gpu)),
         links=links,
         link_values=link_values,
         tiers=tiers,
@@ -167,6 +170,13 @@ def _value(where: str, table: dict[str, Any], key: str, inherited: dict[str, str
         return Value(value, unit, source)
     except ValueError as error:
         raise ConfigError(f"{where}: {key}: {error}") from None
+
+
+def _collectives(where: str, gpu: dict[str, Any]) -> Collectives:
+    """Return how the GPUs exchange: over NVLink unless the description says otherwise."""
+    where = f"{where}: gpu"
+    name = _text(where, gpu, "collectives") if "collectives" in gpu else Gpu.collectives.name
+    return load_collectives(name, f"{where}: collectives")
 
 
 def _link(where: str, table: dict[str, Any], name: str, inherited: dict[str, str]) -> tuple[Link, Value]:

@@ -91,7 +91,7 @@ def gpu_attention_sources(system: RetrievalSystem, stage: str) -> tuple[Part, ..
     shared = Part("attention on GPUs", "modelled", "sim/retrieval/gpu_attention.py: a group shares tokens evenly")
     if stage == "merge":
         rate = Part("NVLink rate", "literature", gpu.allreduce_bytes_per_s.source)
-        return (rate, factors()["allreduce_latency_s"].part, shared)
+        return (rate, gpu.collectives.part, shared)
     if stage == "gather" and system.host is not None:
         rate = Part("rate of the host's link", "literature", gpu.host_bytes_per_s.source)
         return (rate, factors()["pcie_latency_s"].part, shared)

@@ -154,12 +154,13 @@ def head_s(system: RetrievalSystem, model: Model, batch: int) -> float:
 def gpu_sources(system: RetrievalSystem, model: Model) -> tuple[Part, ...]:
     """Return what the GPUs' times are made from."""
     gpu = system.server.gpu
-    names = ("gpu_compute_utilisation", "gpu_memory_utilisation", "allreduce_latency_s", "alltoall_latency_s")
+    names = ("gpu_compute_utilisation", "gpu_memory_utilisation", "alltoall_latency_s")
     return (
         Part("model shape", "literature", model.source),
         Part("GPU peak", "literature", gpu.peak_flops.source),
         Part("GPU memory rate", "literature", gpu.memory_bytes_per_s.source),
         Part("NVLink rate", "literature", gpu.allreduce_bytes_per_s.source),
+        gpu.collectives.part,
         Part("rate between nodes", "literature", system.cluster.node_bytes_per_s.source),
         *(factors()[name].part for name in names),
         Part("roofline of the GPUs", "modelled", "sim/retrieval/gpu_layers.py: even groups, experts evenly met"),

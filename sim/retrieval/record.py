@@ -100,6 +100,7 @@ def retrieval_record(system: RetrievalSystem, model: Model, request: RetrievalRe
     }
     inputs = {
         "system": {name: value.to_dict() for name, value in system.values()},
+        "collectives": {name: value.to_dict() for name, value in system.server.gpu.collectives.values()},
         "model": asdict(model),
         "request": asdict(request),
         "calibration": {name: factor.value for name, factor in factors().items()},

@@ -191,6 +191,7 @@ def _inputs(service: Service, slo_ms: float | None) -> dict[str, Any]:
     """Return everything that decides the record."""
     return {
         "machine": {name: value.to_dict() for name, value in service.machine.values()},
+        "collectives": {name: value.to_dict() for name, value in service.machine.gpu.collectives.values()},
         "model": asdict(service.model),
         "trace": service.trace.sha256,
         "request": asdict(service.request),
@@ -201,11 +202,12 @@ def _inputs(service: Service, slo_ms: float | None) -> dict[str, Any]:
 
 def _provenance(service: Service) -> dict[str, Any]:
     """Return class and parts of every time in the record."""
-    used = ("gpu_compute_utilisation", "gpu_memory_utilisation", "allreduce_latency_s", *SERVER_FACTORS)
+    used = ("gpu_compute_utilisation", "gpu_memory_utilisation", *SERVER_FACTORS)
     return combine(
         [
             Part("model shape", "literature", service.model.source),
             *(Part(name, "literature", value.source) for name, value in service.machine.values()),
+            service.machine.gpu.collectives.part,
             *(factors()[name].part for name in used),
             Part("arrivals and lengths", "literature", f"trace {service.trace.name}, sha256 {service.trace.sha256}"),
             Part("steps", "modelled", "sim/serving: GPUs by roofline, tiers at mean lengths, parts one after another"),

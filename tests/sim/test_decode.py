@@ -85,8 +85,8 @@ def test_gpu_part_by_hand() -> None:
     time = layer_time(PAM, LLAMA2, LLAMA2.layers[0], 1)
     assert time.read_bytes == read
     assert time.matrices_s == pytest.approx(read / (40 * 665.6e9 * 0.85))
-    # two all-reduces of 8 KB: 2 x 7/8 of it at 450 GB/s and 10 us each
-    assert time.allreduce_s == pytest.approx(2 * (10e-6 + 2 * 7 / 8 * 8192 / 450e9))
+    # two all-reduces of 8 KB: 2 x 7/8 of it in protocol LL, 87.7 GB/s, 6.6 us and 14 hops of 0.6 us
+    assert time.allreduce_s == pytest.approx(2 * (6.6e-6 + 14 * 0.6e-6 + 2 * 7 / 8 * 8192 / 87.7e9))
     # Many requests are bound by operations: 2 a parameter and token at 8 x 989.4 TFLOPS x 0.8
     many = layer_time(PAM, LLAMA2, LLAMA2.layers[0], 4096)
     parameters = 4 * 4096**2 + 3 * 4096 * 11008
