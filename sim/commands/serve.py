@@ -218,8 +218,7 @@ def _lines(record: dict[str, Any]) -> list[str]:
     if record["slo_attained"]:
         met = {name: "met" if held else "missed" for name, held in record["slo_attained"].items()}
         lines.append(f"{record['slo_ms']:g} ms: p99 tbt {met['p99_tbt']}, mean tpot {met['mean_tpot']}")
-    if record["parts_s"]:
-        parts = ", ".join(f"{name} {seconds:,.1f}" for name, seconds in record["parts_s"].items())
-        lines.append(f"busy {record['busy_s']:,.1f} s: {parts}")
+    parts = ", ".join(f"{name} {seconds:,.1f}" for name, seconds in record["parts_s"].items())
+    lines.append(f"busy {record['busy_s']:,.1f} s: {parts}")
     lines.append(f"{record['host']['steps_per_s']:,.0f} steps/s here, {record['wall_s']:.1f} s")
     return lines

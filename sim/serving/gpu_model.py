@@ -26,6 +26,11 @@ class GpuStepModel:
     server : GpuServer
     model : Model
     factors : ServerFactors
+
+    Attributes
+    ----------
+    gpu_s, attention_s, swap_s : float
+        Seconds of all steps so far in each part.
     """
 
     def __init__(self, server: GpuServer, model: Model, factors: ServerFactors) -> None:
@@ -35,6 +40,7 @@ class GpuStepModel:
         count = server.gpu.count.integer
         self._attention_bytes_per_s = server.gpu_bytes_per_s * count * factors.attention_utilisation
         self._host_bytes_per_s = server.gpu.host_bytes_per_s.number * count
+        self.gpu_s = self.attention_s = self.swap_s = 0.0
 
     def step_s(self, work: StepWork) -> float:
         """Return the seconds that a step takes."""
@@ -45,9 +51,10 @@ class GpuStepModel:
             for layer, count in self._groups:
                 seen = min(mean, layer.window) if layer.window else mean
                 read += count * seen * work.decoding * self._model.attention.kv_bytes
-        swapped = work.swapped_tokens * self._model.kv_bytes_per_token
-        return (
-            self._part.step_s(work, work.prompt_context[0])
-            + read / self._attention_bytes_per_s
-            + swapped / self._host_bytes_per_s
-        )
+        gpu = self._part.step_s(work, work.prompt_context[0])
+        attention = read / self._attention_bytes_per_s
+        swap = work.swapped_tokens * self._model.kv_bytes_per_token / self._host_bytes_per_s
+        self.gpu_s += gpu
+        self.attention_s += attention
+        self.swap_s += swap
+        return gpu + attention + swap

@@ -154,18 +154,13 @@ def _slo(slo_ms: float | None, tbt: dict[str, Any] | None, tpot_s: npt.NDArray[n
     return {"p99_tbt": tbt["p99"] <= slo_ms, "mean_tpot": float(tpot_s.mean()) * _MS <= slo_ms}
 
 
-def _parts_s(service: Service) -> dict[str, float] | None:
-    """Return what the steps' time went into, where the model of the steps keeps it apart."""
+def _parts_s(service: Service) -> dict[str, float]:
+    """Return what the steps' time went into; only tiers fetch and scatter."""
     steps = service.steps
-    if not isinstance(steps, TierStepModel):
-        return None
-    return {
-        "gpu_and_host": steps.gpu_s,
-        "attention": steps.attention_s,
-        "fetch": steps.fetch_s,
-        "scatter": steps.scatter_s,
-        "swap": steps.swap_s,
-    }
+    parts = {"gpu_and_host": steps.gpu_s, "attention": steps.attention_s, "swap": steps.swap_s}
+    if isinstance(steps, TierStepModel):
+        parts |= {"fetch": steps.fetch_s, "scatter": steps.scatter_s}
+    return parts
 
 
 def _tiers(service: Service) -> list[dict[str, Any]]:
