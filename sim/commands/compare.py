@@ -8,12 +8,12 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sim.commands import compare_vllm
+from sim.commands import compare_attacc, compare_genz, compare_vllm
 from sim.commands.options import Subparsers, add_command, add_json
 from sim.commands.study import add_measuring_options, measured_rows
 from sim.comparisons.row import comparison_table
 from sim.errors import SimError
-from sim.manifest import host, manifest
+from sim.manifest import manifest
 from sim.provenance import Part, combine
 from sim.report import print_tables, to_json
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 __all__ = [
     "add_parser",
     "run_area",
-    "run_attacc",
     "run_exp_anchors",
     "run_exp_seed",
     "run_gemv",
@@ -42,6 +41,7 @@ examples:
   nearkv compare exp-seed
   nearkv compare exp-anchors --liberty cells.lib --json
   nearkv compare attacc
+  nearkv compare genz
   nearkv compare gemv
   nearkv compare reduction
   nearkv compare area
@@ -60,8 +60,6 @@ def add_parser(commands: Subparsers[argparse.ArgumentParser]) -> None:
         entry = add_command(names, name, summary, f"example: nearkv compare {name} --json", run)
         add_measuring_options(entry)
         add_json(entry)
-    summary = "64 heads on one HBM3 stack: AttAcc's simulator beside a Verilated channel"
-    add_json(add_command(names, "attacc", summary, "example: nearkv compare attacc --json", run_attacc))
     summary = "a matrix times a vector on HBM2-PIM: two simulators beside a Verilated channel"
     add_json(add_command(names, "gemv", summary, "example: nearkv compare gemv --json", run_gemv))
     summary = "the part of attention's time that a stack's reduction leaves exposed, over context and devices"
@@ -77,6 +75,8 @@ def add_parser(commands: Subparsers[argparse.ArgumentParser]) -> None:
     )
     entry.add_argument("--liberty", metavar="FILE", help="cell library, plain or gzipped (default: our own)")
     add_json(entry)
+    compare_attacc.add_parser(names)
+    compare_genz.add_parser(names)
     compare_vllm.add_parser(names)
 
 
@@ -99,47 +99,6 @@ def run_exp_anchors(arguments: argparse.Namespace) -> int:
     measured = measured_rows([UNITS[name] for name in exp_anchors.wanted_units()], arguments)
     rows = exp_anchors.anchor_rows(measured)
     return _show(arguments, measured, rows, "published exponential units beside ours", _sources(rows))
-
-
-def run_attacc(arguments: argparse.Namespace) -> int:
-    """Print AttAcc's cycles and commands beside ours and return 0."""
-    from hw.cosim import CosimError
-    from hw.measure import channel_sha256
-    from hw.presets.devices import DEVICE_PRESETS
-    from hw.tables import TableError, load_table
-    from hw.toolchain import ToolError
-    from sim.comparisons import attacc
-
-    def say(text: str) -> None:
-        print(text, file=sys.stderr, flush=True)
-
-    try:
-        for name in attacc.TABLES:
-            say(f"table {name}: comparing its Verilog with today's")
-            load_table(name).require_verilog(channel_sha256(DEVICE_PRESETS[name].channel))
-        runs: dict[tuple[str, int], attacc.StackRun] = {}
-        for preset, cycles in attacc.CYCLES.items():
-            for tokens in cycles:
-                say(f"{preset}: {tokens} tokens under Verilator (a first build takes a while)")
-                runs[preset, tokens] = attacc.run_stack(preset, tokens)
-    except (CosimError, TableError, ToolError) as error:
-        raise SimError(str(error)) from None
-    rows, pace = attacc.attacc_rows(runs), attacc.pace(runs)
-    if arguments.json:
-        inputs = [channel_sha256(DEVICE_PRESETS[preset].channel) for preset in attacc.CYCLES]
-        sys.stdout.write(to_json({"rows": rows, "manifest": manifest(inputs, seed=0), "host": host() | pace}))
-    else:
-        seconds = f"{pace['wall_s']:.2f} s of ours, data to states; AttAcc's whole process {pace['reference_wall_s']} s"
-        rates = f"{pace['simulated_group_cycles_per_s']:,.0f} cycles/s of a simulated bank group"
-        print_tables(
-            [
-                comparison_table("64 heads of d 128 on one HBM3 stack, refresh on", rows),
-                f"{attacc.SYMMETRY}; {rates}",
-                f"wall time at 2,048 tokens: {seconds}",
-                "attacc-bankgroup: a unit at every bank group, which reads its four banks in turn",
-            ]
-        )
-    return 0
 
 
 def run_gemv(arguments: argparse.Namespace) -> int:
