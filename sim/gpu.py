@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sim.system import System
 
 __all__ = [
+    "ACTIVATION_BYTES",
     "GpuTime",
     "GpuUser",
     "Gpus",
@@ -34,7 +35,9 @@ __all__ = [
     "roofline_s",
 ]
 
-_ACTIVATION_BYTES = 2
+ACTIVATION_BYTES = 2
+"""Bytes of an element of activations."""
+
 _LOGIT_BYTES = 4
 
 
@@ -143,11 +146,11 @@ def layer_time(system: GpuUser, model: Model, layer: Layer, batch: int) -> GpuTi
     seconds = flops = read = 0.0
     for parameters, multiplications, activations in products:
         work = 2.0 * batch * multiplications
-        traffic = parameters * model.weight_bits / 8 + batch * activations * _ACTIVATION_BYTES
+        traffic = parameters * model.weight_bits / 8 + batch * activations * ACTIVATION_BYTES
         seconds += roofline_s(system, work, traffic)
         flops += work
         read += traffic
-    return GpuTime(seconds, 2 * allreduce_s(system, batch * hidden * _ACTIVATION_BYTES), flops, read)
+    return GpuTime(seconds, 2 * allreduce_s(system, batch * hidden * ACTIVATION_BYTES), flops, read)
 
 
 def allreduce_s(system: GpuUser, payload: int) -> float:
@@ -165,7 +168,7 @@ def allreduce_s(system: GpuUser, payload: int) -> float:
 
 def head_time(system: GpuUser, model: Model, batch: int) -> GpuTime:
     """Return the time of embedding and output head, once a step."""
-    embedded = batch * model.hidden * _ACTIVATION_BYTES
+    embedded = batch * model.hidden * ACTIVATION_BYTES
     read = model.head_parameters * model.weight_bits / 8 + batch * model.vocab * _LOGIT_BYTES + embedded
     flops = 2.0 * batch * model.head_parameters
     return GpuTime(roofline_s(system, flops, read), 0.0, flops, read)
@@ -198,9 +201,9 @@ def activation_bytes(system: GpuUser, model: Model, *, tokens: int, sampled: int
         layer.feed_forward.dense_width + layer.feed_forward.experts_per_token * layer.feed_forward.expert_width
         for layer in model.layers
     )
-    everywhere = 4 * model.hidden * _ACTIVATION_BYTES * system.gpu.count.integer
+    everywhere = 4 * model.hidden * ACTIVATION_BYTES * system.gpu.count.integer
     heads = attention.num_heads * (attention.key_dim + attention.value_dim)
-    once = (2 * inner + heads) * _ACTIVATION_BYTES
+    once = (2 * inner + heads) * ACTIVATION_BYTES
     return tokens * (everywhere + once) + sampled * model.vocab * _LOGIT_BYTES
 
 

@@ -21,7 +21,7 @@ class GpuNode:
     Parameters
     ----------
     count : Value
-        GPUs, working as one tensor-parallel group.
+        GPUs, working as one tensor-parallel group unless told otherwise.
     peak_flops : Value
         Dense 16-bit peak of one, sums in fp32.
     memory_bytes, memory_bytes_per_s : Value

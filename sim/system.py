@@ -24,7 +24,7 @@ class Gpu:
     Parameters
     ----------
     count : Value
-        GPUs, working as one tensor-parallel group.
+        GPUs, working as one tensor-parallel group unless told otherwise.
     peak_flops : Value
         Dense 16-bit peak of one.
     stacks_per_gpu : Value

@@ -37,6 +37,7 @@ saturated: more than 5 % of the requests wait at the last arrival, and more than
 examples:
   nearkv serve --system pam --model llama-3.1-70b --trace conversation.csv
   nearkv serve --system gpu-only --model llama-3.1-70b --trace conversation.csv --rate-scale 2 --slo-ms 50 --json
+  nearkv serve --system pam --model llama-3.1-70b --trace conversation.csv --tp 4 --pp 2
   nearkv serve --system pam --model llama-3.1-8b --trace sessions.csv --sessions 16 --report out"""
 
 
@@ -75,6 +76,12 @@ def add_parser(commands: Subparsers[argparse.ArgumentParser]) -> None:
         parser.add_argument(
             option, type=positive(option), default=default, metavar="N", help=f"{text} (default: %(default)s)"
         )
+    for option, text in (
+        ("--tp", "GPUs that share a layer; KV heads that are fewer are kept several times (default: all by --pp)"),
+        ("--pp", "stages that the layers are divided over (default: all GPUs by --tp, else 1)"),
+        ("--micro-batches", "parts that follow one another through the stages (default: as many as stages)"),
+    ):
+        parser.add_argument(option, type=positive(option), metavar="N", help=text)
     parser.add_argument("--admission", default="on-demand", help=f"{', '.join(ADMISSIONS)} (default: %(default)s)")
     parser.add_argument("--preemption", default="recompute", help=f"{', '.join(PREEMPTIONS)} (default: %(default)s)")
     parser.add_argument(
@@ -125,6 +132,9 @@ def run(arguments: argparse.Namespace) -> int:
         warmup=arguments.warmup,
         power_cap=arguments.power_cap,
         prefix_reuse=arguments.prefix_reuse,
+        tensor_parallel=arguments.tp,
+        pipeline_parallel=arguments.pp,
+        micro_batches=arguments.micro_batches,
     )
     machine, model = load_machine(arguments.system), load_model(arguments.model)
     trace = read_trace(Path(arguments.trace))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sim.serving.gpu_part import GpuPart
+from sim.serving.parallelism import kv_copies
 
 if TYPE_CHECKING:
     from sim.gpu_server import GpuServer
@@ -19,7 +20,8 @@ class GpuStepModel:
     """``t = products + head + attention of prompts + KV / (n B u_a) + swapped / (n B_host) + host``.
 
     Decoding requests read their keys and values once, at the share ``u_a`` of the memory's rate; their operations hide
-    behind it. Layers with a window read at most a window of a request's mean length.
+    behind it. Layers with a window read at most a window of a request's mean length. ``n`` counts no GPU that reads
+    what another reads too.
 
     Parameters
     ----------
@@ -38,7 +40,9 @@ class GpuStepModel:
         self._model = model
         self._groups = model.layer_groups()
         count = server.gpu.count.integer
-        self._attention_bytes_per_s = server.gpu_bytes_per_s * count * factors.attention_utilisation
+        # Heads that several GPUs keep are read by each of them.
+        whole = server.gpu_bytes_per_s * count * factors.attention_utilisation
+        self._attention_bytes_per_s = whole / kv_copies(model.attention, count)
         self._host_bytes_per_s = server.gpu.host_bytes_per_s.number * count
         self.gpu_s = self.attention_s = self.swap_s = 0.0
 
@@ -58,3 +62,7 @@ class GpuStepModel:
         self.attention_s += attention
         self.swap_s += swap
         return gpu + attention + swap
+
+    def parts_s(self) -> dict[str, float]:
+        """Return the seconds of all steps so far by part."""
+        return {"gpu_and_host": self.gpu_s, "attention": self.attention_s, "swap": self.swap_s}

@@ -14,7 +14,6 @@ from sim.serving.host import SERVER_FACTORS
 from sim.serving.machine import tier_names
 from sim.serving.metrics import latencies_s, percentiles
 from sim.serving.saturation import is_saturated
-from sim.serving.step_model import TierStepModel
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -52,6 +51,8 @@ def service_record(service: Service, *, slo_ms: float | None, seed: int) -> dict
         "policy": request.policy,
         "fill": request.fill,
         **asdict(request.params),
+        **asdict(service.parallelism),
+        "kv_copies": service.kv_copies,
         "rate_scale": request.rate_scale,
         "sessions": request.sessions,
         "warmup": request.warmup,
@@ -82,7 +83,7 @@ def service_record(service: Service, *, slo_ms: float | None, seed: int) -> dict
         "steps": log.steps,
         "sim_s": log.end_s,
         "busy_s": log.busy_s,
-        "parts_s": _parts_s(service),
+        "parts_s": service.steps.parts_s(),
         "tiers": _tiers(service),
         "fidelity": "aggregate",
         "wall_s": service.wall_s,
@@ -152,15 +153,6 @@ def _slo(slo_ms: float | None, tbt: dict[str, Any] | None, tpot_s: npt.NDArray[n
     if slo_ms is None or tbt is None or not len(tpot_s):
         return None
     return {"p99_tbt": tbt["p99"] <= slo_ms, "mean_tpot": float(tpot_s.mean()) * _MS <= slo_ms}
-
-
-def _parts_s(service: Service) -> dict[str, float]:
-    """Return what the steps' time went into; only tiers fetch and scatter."""
-    steps = service.steps
-    parts = {"gpu_and_host": steps.gpu_s, "attention": steps.attention_s, "swap": steps.swap_s}
-    if isinstance(steps, TierStepModel):
-        parts |= {"fetch": steps.fetch_s, "scatter": steps.scatter_s}
-    return parts
 
 
 def _tiers(service: Service) -> list[dict[str, Any]]:

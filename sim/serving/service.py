@@ -9,23 +9,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sim.errors import ConfigError, UnknownNameError
+from sim.gpu_server import GpuServer
 from sim.serving.arrivals import ClosedArrivals, OpenArrivals
 from sim.serving.engine import run
 from sim.serving.fill import FILL_RULES
 from sim.serving.host import calibrated_factors
 from sim.serving.kv_store import KvStore
 from sim.serving.machine import step_model, tier_room_bytes
+from sim.serving.parallelism import choose_parallelism, kv_copies
 from sim.serving.prefixes import NoPrefixes, Prefixes
 from sim.serving.progress import Progress
 from sim.serving.requests import RequestStates
 
 if TYPE_CHECKING:
-    from sim.gpu_server import GpuServer
     from sim.models import Model
     from sim.serving.engine import RunLog
-    from sim.serving.gpu_model import GpuStepModel
+    from sim.serving.parallelism import Parallelism
     from sim.serving.parameters import ServerParams
-    from sim.serving.step_model import TierStepModel
+    from sim.serving.pipeline import StageModel
     from sim.system import System
     from sim.traces import Trace
 
@@ -56,6 +57,8 @@ class ServiceRequest:
         How a memory's power limit is read.
     prefix_reuse : bool
         Prompts are computed from where their beginning is no longer stored.
+    tensor_parallel, pipeline_parallel, micro_batches : int or None
+        As :func:`sim.serving.parallelism.choose_parallelism` takes them.
 
     Raises
     ------
@@ -71,6 +74,9 @@ class ServiceRequest:
     warmup: float = 0.0
     power_cap: str = "bytes"
     prefix_reuse: bool = False
+    tensor_parallel: int | None = None
+    pipeline_parallel: int | None = None
+    micro_batches: int | None = None
 
     def __post_init__(self) -> None:
         if self.policy not in POLICIES:
@@ -95,7 +101,9 @@ class Service:
         Room of each tier for keys and values.
     states : RequestStates
     log : RunLog
-    steps : TierStepModel or GpuStepModel
+    parallelism : Parallelism
+        How the GPUs share the model.
+    steps : StageModel
         The model of the steps, with what it added up.
     first_measured : int
         First request that latencies count.
@@ -110,7 +118,8 @@ class Service:
     room_bytes: list[int]
     states: RequestStates
     log: RunLog
-    steps: TierStepModel | GpuStepModel
+    parallelism: Parallelism
+    steps: StageModel
     first_measured: int
     wall_s: float
 
@@ -119,6 +128,13 @@ class Service:
         """Bytes of a block of keys and values."""
         return self.request.params.block_tokens * self.model.kv_bytes_per_token
 
+    @property
+    def kv_copies(self) -> float:
+        """How often keys and values are kept: tiers that compute keep every token once."""
+        if not isinstance(self.machine, GpuServer):
+            return 1.0
+        return kv_copies(self.model.attention, self.parallelism.tensor_parallel)
+
 
 def serve(machine: System | GpuServer, model: Model, trace: Trace, request: ServiceRequest) -> Service:
     """Serve a trace, with progress on standard error.
@@ -126,7 +142,7 @@ def serve(machine: System | GpuServer, model: Model, trace: Trace, request: Serv
     Raises
     ------
     ConfigError
-        If a rate is asked of a trace without arrivals.
+        If a rate is asked of a trace without arrivals, or the GPUs can't share the model as asked.
     CapacityError
         If weights and activations leave no room.
     UnsupportedError
@@ -137,7 +153,13 @@ def serve(machine: System | GpuServer, model: Model, trace: Trace, request: Serv
     began_s = time.perf_counter()
     params, requests = request.params, trace.requests
     longest = max((entry.input_tokens for entry in requests), default=0)
-    room = tier_room_bytes(machine, model, params, longest)
+    parallelism = choose_parallelism(
+        machine,
+        tensor=request.tensor_parallel,
+        pipeline=request.pipeline_parallel,
+        micro_batches=request.micro_batches,
+    )
+    room = tier_room_bytes(machine, model, params, longest, parallelism)
     states = RequestStates(requests)
     block_bytes = params.block_tokens * model.kv_bytes_per_token
     store = KvStore(
@@ -151,7 +173,7 @@ def serve(machine: System | GpuServer, model: Model, trace: Trace, request: Serv
         if request.sessions
         else OpenArrivals(requests, rate_scale=request.rate_scale)
     )
-    steps = step_model(machine, model, calibrated_factors(), power_cap=request.power_cap)
+    steps = step_model(machine, model, calibrated_factors(), power_cap=request.power_cap, parallelism=parallelism)
     prefixes = (
         Prefixes(requests, trace_block_tokens=trace.block_tokens, block_tokens=params.block_tokens)
         if request.prefix_reuse
@@ -171,6 +193,7 @@ def serve(machine: System | GpuServer, model: Model, trace: Trace, request: Serv
         room_bytes=room,
         states=states,
         log=log,
+        parallelism=parallelism,
         steps=steps,
         first_measured=first,
         wall_s=time.perf_counter() - began_s,

@@ -77,6 +77,16 @@ class TierStepModel:
         self.swap_s += swap
         return gpu + attention + fetch + scatter + swap
 
+    def parts_s(self) -> dict[str, float]:
+        """Return the seconds of all steps so far by part."""
+        return {
+            "gpu_and_host": self.gpu_s,
+            "attention": self.attention_s,
+            "fetch": self.fetch_s,
+            "scatter": self.scatter_s,
+            "swap": self.swap_s,
+        }
+
     def _transfer_s(self, tokens: Sequence[int]) -> float:
         """Return the seconds until the keys and values of so many tokens of each tier have crossed the links."""
         if not any(tokens):
