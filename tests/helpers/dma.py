@@ -80,12 +80,20 @@ class World(Holder):
             ],
         )
 
+    def pause(self, idle: float, stall: float) -> None:
+        """Have what the ends send wait with one probability, and what they are sent with another."""
+        for name in ENDS:
+            for stream in ("completion", "ask", "message", "fetch", "write", "check", "acknowledgement", "sending"):
+                self.bench.stall(f"{name}_{stream}", stall)
+            for stream in ("descriptor", "answer", "fetched", "checked"):
+                self.bench.send(f"{name}_{stream}", [], idle=idle)
+
     async def step(self) -> None:
         """Let a cycle pass, and have everything around the ends react."""
         await self.bench.advance()
         for end in self.ends.values():
             self._hold_table(end)
-            self._serve_memory(end)
+            self.serve_memory(end)
             self._carry(end)
         self.read_tokens(self.bench.cycle, self.read_chance)
 
@@ -93,8 +101,7 @@ class World(Holder):
         """Reset both ends and the link between them, and recover what that cut short."""
         await self.bench.reset()
         for end in self.ends.values():
-            end.reads.clear()
-            end.cut.clear()
+            end.reset()
         self.recover()
         self.completions.clear()
 
@@ -123,19 +130,10 @@ class World(Holder):
             self.completions[told["tag"]] = Completion(told["tag"], Status(told["status"]), told["done"])
             assert len(self.switched[told["tag"]]) == told["done"]
 
-    def _serve_memory(self, end: End) -> None:
-        bench, params, random = self.bench, end.params, self.random
-        size = end.column_bytes
-        for item in bench.fresh(f"{end.name}_write"):
-            told = unpack(write_layout(params), item)
-            start = end.index(told["address"])
-            slot = start // end.slot_bytes
-            place = Place(end.name, slot)
-            assert place not in self.owners, "a copy that the table knows must not be written over"
-            assert place in self.quarantined
-            column = bytearray(told["column"].astype(np.uint8).tobytes())
-            if slot in end.spoilt or self.hit(end, self.coming[place], self.faults.write):
-                column[random.randrange(size)] ^= 1 << random.randrange(8)
+    def serve_memory(self, end: End) -> None:
+        """Have a memory write, and answer reads."""
+        bench, params, size = self.bench, end.params, end.column_bytes
+        for start, column in self.written(end):
             end.content[start : start + size] = column
         for item in bench.fresh(f"{end.name}_check"):
             start = end.index(item)
@@ -144,12 +142,31 @@ class World(Holder):
         end.reads += [unpack(fetch_layout(params), item) for item in bench.fresh(f"{end.name}_fetch")]
         for told in self.readable(end):
             start = end.index(told["address"])
-            slot = start // end.slot_bytes
-            address = self.owners[Place(end.name, slot)]
-            error = slot in end.unreadable or self.hit(end, address, self.faults.read)
-            column = list(end.content[start : start + size])
-            ticket = {key: told[key] for key in ("region", "place")}
-            bench.send(f"{end.name}_fetched", [pack(fetched_layout(params), column=column, error=int(error), **ticket)])
+            error = start // end.slot_bytes in end.unreadable
+            self.fetched(end, told, bytes(end.content[start : start + size]), error=error)
+
+    def written(self, end: End) -> list[tuple[int, bytes]]:
+        """Return the columns that an end wrote, each with where it begins; now and then one is spoilt."""
+        found = []
+        for item in self.bench.fresh(f"{end.name}_write"):
+            told = unpack(write_layout(end.params), item)
+            start = end.index(told["address"])
+            place = Place(end.name, start // end.slot_bytes)
+            assert place not in self.owners, "a copy that the table knows must not be written over"
+            assert place in self.quarantined
+            column = bytearray(told["column"].astype(np.uint8).tobytes())
+            if place.slot in end.spoilt or self.hit(end, self.coming[place], self.faults.write):
+                column[self.random.randrange(len(column))] ^= 1 << self.random.randrange(8)
+            found.append((start, bytes(column)))
+        return found
+
+    def fetched(self, end: End, told: dict[str, int], column: bytes, *, error: bool) -> None:
+        """Give an end a column that it asked for; now and then the memory can't correct it."""
+        slot = end.index(told["address"]) // end.slot_bytes
+        error = error or self.hit(end, self.owners[Place(end.name, slot)], self.faults.read)
+        ticket = {key: told[key] for key in ("region", "place")}
+        payload = pack(fetched_layout(end.params), column=list(column), error=int(error), **ticket)
+        self.bench.send(f"{end.name}_fetched", [payload])
 
     def hit(self, end: End, address: TokenAddress, chance: float) -> bool:
         """Return whether a column of a token is spoilt now: less often than there are attempts at bringing it.

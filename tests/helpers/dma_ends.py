@@ -9,11 +9,13 @@ from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
 
+from golden.dma.memory import SlotMemory
 from hw.interface.dma import Dma
 from hw.interface.dma_layouts import fetch_address_layout
 from hw.payloads import unpack
 
 if TYPE_CHECKING:
+    from golden.dma.memory import Memory
     from hw.dma_engine_params import DmaParams
 
 __all__ = ["ENDS", "DmaPair", "End", "Faults"]
@@ -87,6 +89,19 @@ class End:
     def write_slot(self, slot: int, content: bytes) -> None:
         """Write the bytes of a slot."""
         self.content[slot * self.slot_bytes : slot * self.slot_bytes + len(content)] = content
+
+    def damage(self, slot: int) -> None:
+        """Make a slot unreadable."""
+        self.unreadable.add(slot)
+
+    def golden_memory(self) -> Memory:
+        """Return an empty memory of the golden model for this one."""
+        return SlotMemory(self.name, self.params.space.space.slots, self.slot_bytes)
+
+    def reset(self) -> None:
+        """Forget what is under way."""
+        self.reads.clear()
+        self.cut.clear()
 
     def index(self, address: int) -> int:
         """Return the index of the first byte of a column."""

@@ -136,14 +136,14 @@ async def _move_all(world: World) -> None:
     world.check()
 
 
-async def reset_anywhere(bench: StreamBench, cuts: list[int]) -> None:
+async def reset_anywhere(world: World, cuts: list[int]) -> None:
     """Reset both ends in any cycle of traffic with faults: no token is lost, no slot leaks, and all go on."""
-    await bench.reset()
-    world = World(bench, SMALL, seed=len(cuts), faults=Faults(link=0.01, read=0.01, write=0.01))
+    await world.bench.reset()
+    world.faults = Faults(link=0.01, read=0.01, write=0.01)
     for name in ENDS:
         for _ in range(7):
             world.append(name)
-    bench.stall("near_message", 0.5)
+    world.bench.stall("near_message", 0.5)
     for cycles in cuts:
         for number, name in enumerate(ENDS):
             peer = world.ends[name].params.peer

@@ -12,13 +12,12 @@ from golden.kv.address_map import AddressMap, Level
 from golden.kv.block_table import Place
 from hw.dma_engine_params import DmaParams
 from hw.dma_params import AddressParams, CompressionParams, FlitParams, LinkParams, PathParams
-from tests.helpers.dma import World
-from tests.helpers.dma_ends import ENDS, Faults
+from tests.helpers.dma_ends import ENDS
 from tests.helpers.dma_shadow import Shadow
 
 if TYPE_CHECKING:
     from golden.kv.block_table import TokenAddress
-    from tests.helpers.streams import StreamBench
+    from tests.helpers.dma import World
 
 PATH = PathParams(
     compression=CompressionParams(compression=BlockCompression(fmt=FP16, block=8), lanes=4),
@@ -80,26 +79,21 @@ def _segments(world: World, name: str, busy: set[TokenAddress]) -> list[tuple[in
     return found
 
 
-async def traffic(
-    bench: StreamBench, *, count: int, seed: int, idle: float = 0.0, stall: float = 0.0, faults: Faults | None = None
-) -> World:
+async def traffic(world: World, *, count: int, idle: float = 0.0, stall: float = 0.0) -> None:
     """Random descriptors at both ends at once: each ends as the golden mover's does, and so does every token.
 
     Moves and copies, raw and compressed, of tokens that are read meanwhile, with repeated descriptors of one token, and
-    with a token that can't be read at all.
+    with a token at each end that can't be read at all.
     """
+    bench = world.bench
     await bench.reset()
-    world = World(bench, SMALL, seed=seed, faults=faults)
     for name in ENDS:
         for _ in range(7):
             world.append(name)
     world.read_chance = 0.05
-    world.ends["near"].unreadable.add(world.homes("near")[3])
-    for name in ENDS:
-        for stream in ("completion", "ask", "message", "fetch", "write", "check", "acknowledgement", "sending"):
-            bench.stall(f"{name}_{stream}", stall)
-        for stream in ("descriptor", "answer", "fetched", "checked"):
-            bench.send(f"{name}_{stream}", [], idle=idle)
+    for end in world.ends.values():
+        end.damage(world.homes(end.name)[3])
+    world.pause(idle, stall)
     shadow, random, tag = Shadow(world), world.random, 0
     under_way: dict[int, tuple[str, set[TokenAddress]]] = {}
     ended = 0
@@ -126,7 +120,6 @@ async def traffic(
         await world.step()
     world.check()
     shadow.check()
-    return world
 
 
 def _give(

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from golden.dma.copier import Copier
 from golden.dma.descriptors import Completion, Descriptor, Operation, Status
-from golden.dma.memory import SlotMemory
 from golden.dma.mover import Mover
 from golden.dma.wire import Wire
 from golden.kv.block_table import BlockTable, Place
@@ -25,7 +24,7 @@ class Shadow:
         self.world = world
         sizes = {name: end.params.space.space for name, end in world.ends.items()}
         self.table = BlockTable({name: space.slots for name, space in sizes.items()})
-        self.memories = {name: SlotMemory(name, space.slots, space.slot_bytes) for name, space in sizes.items()}
+        self.memories = {name: end.golden_memory() for name, end in world.ends.items()}
         path = world.ends["near"].params.path
         copier = Copier(
             self.memories,

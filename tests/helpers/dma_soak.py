@@ -1,7 +1,8 @@
 """Long runs of both ends of the DMA: ``python -m tests.helpers.dma_soak [descriptors [seed]]``.
 
-Random descriptors with faults, idles and back-pressure, in runs of 2,000, each with a seed of its own that is printed
-before it begins; then the rates at the sizes of a device, with and without packing and reorder.
+Random descriptors with faults, idles and back-pressure, in runs of 2,000, and of a quarter as many where the far end
+has flash, each with a seed of its own that is printed before it begins; then the rates at the sizes of a device, with
+and without packing and reorder.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ def main(arguments: list[str]) -> int:
         count = min(_RUN, descriptors - first)
         said = f"{first} of {descriptors} descriptors, {time.monotonic() - start:.0f} s, next seed {seed}"
         sys.stderr.write(said + "\n")
-        run_cocotb(DmaPair, SMALL, module="tests.rtl.tb_dma", expected=12, case={"descriptors": count}, seed=seed)
+        for module, tests, share in (("tb_dma", 12, count), ("tb_dma_nand", 5, -(-count // 4))):
+            case = {"descriptors": share}
+            run_cocotb(DmaPair, SMALL, module=f"tests.rtl.{module}", expected=tests, case=case, seed=seed)
         seed = (seed + 1) % (1 << 31)
     for sizes, params in SIZES.items():
         # Frames of 520 bytes in flits with 248 of 256 bytes of payload leave 95.4 %, verdicts about a point less.

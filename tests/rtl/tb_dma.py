@@ -10,6 +10,7 @@ import cocotb
 from golden.dma.descriptors import Status
 from tests.helpers import dma_cycles, dma_failures, dma_runs
 from tests.helpers.cocotb_bench import CocotbBench
+from tests.helpers.dma import World
 from tests.helpers.dma_ends import ENDS, Faults
 from tests.helpers.rtl import case
 
@@ -22,9 +23,8 @@ async def as_the_golden_mover(dut: Any, pauses: tuple[float, float, float]) -> N
     idle, stall, faults = pauses
     bench = await CocotbBench.start(dut)
     some = Faults(link=faults, read=faults / 2, write=faults / 2)
-    await dma_runs.traffic(
-        bench, count=case()["descriptors"] // 4, seed=cocotb.RANDOM_SEED, idle=idle, stall=stall, faults=some
-    )
+    world = World(bench, dma_runs.SMALL, seed=cocotb.RANDOM_SEED, faults=some)
+    await dma_runs.traffic(world, count=case()["descriptors"] // 4, idle=idle, stall=stall)
     logging.getLogger("cocotb").info(
         "%d cycles, retries %d %d", bench.cycle, *(int(getattr(dut, f"{name}_retries").value) for name in ENDS)
     )
@@ -84,7 +84,8 @@ async def link_down(dut: Any, after: int) -> None:
 @cocotb.test()
 async def reset_in_any_cycle(dut: Any) -> None:
     cuts = [1, 5, 9, 14, 20, 26, 33, 41, 52, 60, 71, 83, 97, 110, 131, 150, 180, 220, 270, 340]
-    await dma_failures.reset_anywhere(await CocotbBench.start(dut), cuts)
+    world = World(await CocotbBench.start(dut), dma_runs.SMALL, seed=len(cuts))
+    await dma_failures.reset_anywhere(world, cuts)
 
 
 @cocotb.test()
