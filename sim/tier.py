@@ -312,8 +312,5 @@ def tier_rate(tier: Tier, attention: Attention, *, power_cap: str) -> float:
     if device.unit_column_bytes is not None and device.unit_column_s is not None:
         limits.append(units * count * device.unit_column_bytes.integer / device.unit_column_s.number / token_bytes)
     if device.page is not None:
-        page = device.page
-        dies, size = page.dies_per_channel.integer, page.page_bytes.integer
-        period = max(page.page_read_s.number, dies * size / page.bus_bytes_per_s.number)
-        limits.append(dies * size / period * tier.channels / token_bytes)
+        limits.append(device.page.read_bytes_per_s * tier.channels / token_bytes)
     return min(limits)

@@ -38,6 +38,17 @@ class PageTiming:
     dies_per_channel: Value
     bus_bytes_per_s: Value
 
+    @property
+    def read_bytes_per_s(self) -> float:
+        """Bytes a second of whole pages that a channel's dies read in turn and its bus carries meanwhile."""
+        dies, size = self.dies_per_channel.integer, self.page_bytes.integer
+        return dies * size / max(self.page_read_s.number, dies * size / self.bus_bytes_per_s.number)
+
+    @property
+    def program_bytes_per_s(self) -> float:
+        """Bytes a second of whole pages that one die programs."""
+        return self.page_bytes.number / self.page_program_s.number
+
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryDevice:
