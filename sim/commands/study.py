@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sim.commands import study_reduction
 from sim.commands.options import Subparsers, add_command, add_json, positive
+from sim.commands.study_migration import add_migration
 from sim.commands.study_retrieval import add_retrieval
 from sim.commands.study_selection import add_selection
 from sim.manifest import manifest
@@ -25,6 +26,7 @@ _DETAILS = """\
 examples:
   nearkv study exp --plot exp.png
   nearkv study reduction --plot reduction.png
+  nearkv study migration --plot migration.png
   nearkv study retrieval --plot retrieval.png
   nearkv study exp --help"""
 
@@ -57,6 +59,7 @@ def add_parser(commands: Subparsers[argparse.ArgumentParser]) -> None:
     exp.add_argument("--csv", metavar="FILE", help="also write the rows as CSV")
     exp.add_argument("--plot", metavar="FILE", help="also draw the rows; the suffix decides the format")
     study_reduction.add_parser(studies)
+    add_migration(studies)
     add_selection(studies)
     add_retrieval(studies)
 

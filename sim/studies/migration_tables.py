@@ -1,0 +1,138 @@
+"""What ``nearkv study migration`` shows to people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["migration_tables"]
+
+_STEP_LINES = (
+    "moved: 0.7 % of all tokens change their memory in a step; each way: 0.7 % go up, and as many down; GB, memory ms:",
+    "what moved moves, and the time of the memories for it; runs: as moved, but tokens leave flash in runs that fill",
+    "its pages; fast: into newer flash; kept: flash still has what goes down to it; alone: growth of attention if",
+    "nothing moves while the GPUs work; -: all tokens lie in one memory, or none in flash",
+)
+
+
+def migration_tables(rows: Sequence[dict[str, Any]]) -> list[Table | str]:
+    """Return a table a kind of rows, and how many of what was asked for is reached.
+
+    Parameters
+    ----------
+    rows : sequence of dict
+        All rows of the study.
+    """
+    by_kind: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        by_kind.setdefault(str(row["kind"]), []).append(row)
+    tables: list[Table | str] = [
+        _read_table(by_kind["flash read"]),
+        _placement_table(by_kind["flash placement"]),
+        _write_table(by_kind["flash write"]),
+        *_step_tables(by_kind["step"]),
+        *_STEP_LINES,
+        _host_table(by_kind["host"]),
+    ]
+    if "area" in by_kind:
+        tables.append(_area_table(by_kind["area"]))
+    judged = [row for row in rows if row["within"] is not None]
+    tables.append(f"{sum(bool(row['within']) for row in judged)} of {len(judged)} rows reach what is asked for")
+    return tables
+
+
+def _read_table(rows: Sequence[dict[str, Any]]) -> Table:
+    table = _table(
+        "reads from flash [modelled]", ("slots of a page wanted", "bytes read a byte", "GB/s wanted", "bound")
+    )
+    for row in rows:
+        rate = f"{row['wanted_bytes_per_s'] / 1e9:.1f}"
+        table.add_row(f"{row['wanted_slots']} of {row['page_slots']}", f"{row['reached']:.1f}", rate, row["bound"])
+    return table
+
+
+def _placement_table(rows: Sequence[dict[str, Any]]) -> Table:
+    """Return bytes read a byte wanted, a line a question and a column a placement."""
+    placements = list(dict.fromkeys(str(row["placement"]) for row in rows))
+    table = _table("bytes read from flash a byte wanted, by placement of slots [modelled]", ("who asks", *placements))
+    found = {(row["question"], row["placement"]): row["reached"] for row in rows}
+    for question in dict.fromkeys(str(row["question"]) for row in rows):
+        table.add_row(question, *(f"{found[question, placement]:.1f}" for placement in placements))
+    return table
+
+
+def _write_table(rows: Sequence[dict[str, Any]]) -> Table:
+    table = _table("bytes programmed to flash a byte written [modelled]", tuple(str(row["name"]) for row in rows))
+    table.add_row(*(f"{row['reached']:.2f}" for row in rows))
+    return table
+
+
+def _step_tables(rows: Sequence[dict[str, Any]]) -> list[Table]:
+    """Return by how much steps grow, a table a model, a line a step and a column a manner."""
+    manners = list(dict.fromkeys(str(row["manner"]) for row in rows))
+    tables: list[Table] = []
+    for model in dict.fromkeys(str(row["model"]) for row in rows):
+        title = f"{model}: growth of a step while tokens move, asked: at most 1 % [modelled]"
+        table = _table(title, ("context x batch", "keep", "step ms", "GB", "memory ms", *manners, "alone"))
+        steps: dict[tuple[Any, ...], dict[str, dict[str, Any]]] = {}
+        for row in rows:
+            if row["model"] == model:
+                key = tuple(row[name] for name in ("context", "batch", "keep"))
+                steps.setdefault(key, {})[str(row["manner"])] = row
+        for (context, batch, keep), found in steps.items():
+            moved = found[manners[0]]
+            table.add_row(
+                f"{context:,} x {batch:,}",
+                f"{keep:g}",
+                f"{moved['step_us'] / 1e3:,.1f}",
+                f"{moved['moved_bytes'] / 1e9:,.1f}",
+                f"{moved['unhidden_us'] / 1e3:,.1f}",
+                *(_percent(found[name]["reached"]) if name in found else "-" for name in manners),
+                _percent(moved["attention_growth"]),
+            )
+        tables.append(table)
+    return tables
+
+
+def _host_table(rows: Sequence[dict[str, Any]]) -> Table:
+    """Return times over the DMA's, a line a rate of the memory and software, a column a size of pieces."""
+    pieces = list(dict.fromkeys(int(row["piece_bytes"]) for row in rows))
+    asked = rows[0]["asked"]
+    title = f"host's way over the DMA's, by bytes that lie together; asked: {asked:g} [modelled]"
+    table = _table(title, ("memory", "us a copy", *(f"{piece:,}" for piece in pieces)))
+    found = {(row["memory_share"], row["call_us"], row["piece_bytes"]): row["reached"] for row in rows}
+    for share, call in dict.fromkeys((row["memory_share"], row["call_us"]) for row in rows):
+        table.add_row(f"{share:.0%}", f"{call:g}", *(f"{found[share, call, piece]:,.1f}" for piece in pieces))
+    return table
+
+
+def _area_table(rows: Sequence[dict[str, Any]]) -> Table:
+    table = _table("area [measured-rtl; wires modelled: none]", ("what", "asked", "reached", "unit", "held", "note"))
+    for row in rows:
+        whole = row["unit"] == "GE"
+        asked = "-" if row["asked"] is None else f"{row['asked']:.3f}"
+        reached = f"{row['reached']:,.0f}" if whole else f"{row['reached']:.3f}"
+        table.add_row(row["name"], asked, reached, row["unit"], _held(row), row["note"])
+    return table
+
+
+def _percent(part: float | None) -> str:
+    """Return a part in hundredths, - for none."""
+    return "-" if part is None else f"{part:.2%}" if part < 1 else f"{part:.0%}"
+
+
+def _held(row: dict[str, Any]) -> str:
+    """Return whether a row reaches what is asked of it."""
+    return "-" if row["within"] is None else "yes" if row["within"] else "no"
+
+
+def _table(title: str, columns: Sequence[str]) -> Table:
+    table = Table(title=title, title_justify="left")
+    left = {"model", "bound", "who asks", "held", "what", "unit", "note", "memory"}
+    for column in columns:
+        table.add_column(column, justify="left" if column in left else "right")
+    return table
