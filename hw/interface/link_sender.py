@@ -22,9 +22,11 @@ class LinkSender(wiring.Component):
     when the receiver has freed its own. So there are never more flits on the way than the receiver has room for: the
     room is the credit, and an acknowledgement gives it back.
 
-    Asked by the receiver, or after ``timeout_cycles`` without news while flits are not acknowledged, it goes back to
-    the first flit that the receiver is known to lack, at the next border of flits. After ``attempts`` timeouts without
-    news in between the link is ``down``: nothing more is sent until a reset.
+    Asked by the receiver, or after ``timeout_cycles`` without news while the room of flits is not free, it goes back to
+    the first flit that the receiver is known to lack, at the next border of flits. Where it lacks none, the last flit
+    goes once more: the receiver then tells what it told before, in case that was lost. After ``attempts`` timeouts
+    without an answer in between the link is ``down``: nothing more is sent until a reset. A receiver that is full
+    answers, for as long as it is.
 
     Protocol
     --------
@@ -125,7 +127,7 @@ class LinkSender(wiring.Component):
             m.d.sync += waiting.eq(0)
         with m.Else():
             m.d.sync += waiting.eq(waiting + 1)
-        with m.If(news):
+        with m.If(news | (believed & ~told.again)):
             m.d.sync += failures.eq(0)
         with m.Elif(timeout):
             m.d.sync += failures.eq(failures + 1)
@@ -145,8 +147,11 @@ class LinkSender(wiring.Component):
         ]
         with m.If(fetch):
             m.d.sync += [read_beat.eq(Mux(read_last, 0, read_beat + 1)), following.eq(following + read_last)]
+        # All flits have arrived, and yet not all room is known to be free.
+        lacks_none = Signal()
+        m.d.comb += lacks_none.eq((expected == head) & (freed != expected))
         with m.If(at_border & (go_back | behind)):
-            m.d.sync += [following.eq(expected), self.again.eq(self.again + go_back)]
+            m.d.sync += [following.eq(expected - (lacks_none & go_back)), self.again.eq(self.again + go_back)]
         m.d.sync += [
             fetched.eq(fetch | (fetched & ~move)),
             go_back.eq((believed & told.again) | timeout | (go_back & ~at_border)),

@@ -188,8 +188,8 @@ MUTATIONS = {
     "sender does not wait for the oldest flit": (
         link_sender.PROOF,
         LinkSender,
-        "[following.eq(expected), ",
-        "[following.eq(head), ",
+        "[following.eq(expected - ",
+        "[following.eq(head - ",
         "goes again",
     ),
     "receiver lets a flit out of turn through": (
@@ -205,6 +205,13 @@ MUTATIONS = {
         "(told.freed != freed) | ",
         "",
         "told at last",
+    ),
+    "sender does not ask whether the last answer was lost": (
+        link_sender.PROOF,
+        LinkSender,
+        "(lacks_none & go_back)",
+        "0",
+        "goes again",
     ),
     "receiver tells what is not so": (
         link_receiver.PROOF,

@@ -61,6 +61,53 @@ def test_a_dead_link_is_told_and_nothing_is_sent_on_it():
     run_pysim(ends, scenario)
 
 
+@pytest.mark.parametrize("lost", range(3))
+def test_a_lost_acknowledgement_costs_no_more_than_a_timeout(lost):
+    """Even the last one, behind which nothing is left to send; it alone says that the room of all flits is free."""
+    params = LinkParams(flit=FLIT, window=4, timeout_cycles=40, attempts=3)
+    ends = LinkEnds(params)
+
+    async def scenario(bench):
+        bench.send("i", beats_of(params, 2, 1))
+        told = 0
+        for _ in range(10 * params.timeout_cycles):
+            await bench.advance()
+            bench.send("arriving", bench.fresh("wire"))
+            for item in bench.fresh("back"):
+                if told != lost:
+                    bench.send("returning", [item])
+                told += 1
+        assert told == (3 if lost < 2 else 4)
+        assert (bench._context.get(ends.down), bench._context.get(ends.again)) == (0, int(lost == 2))
+        assert bench.items("o") == beats_of(params, 2, 1)
+        assert len(bench.items("wire")) == (2 if lost < 2 else 3) * FLIT.beats
+
+    run_pysim(ends, scenario)
+
+
+@pytest.mark.parametrize("flits", [1, 4, 7])
+def test_a_full_receiver_is_no_dead_link(flits):
+    """It is asked in every timeout, says that it is there, and takes the rest once it has room."""
+    params = LinkParams(flit=FLIT, window=4, timeout_cycles=40, attempts=3)
+    ends = LinkEnds(params)
+
+    async def scenario(bench):
+        bench.stall("o", 1.0)
+        bench.send("i", beats_of(params, flits, 1))
+        for cycle in range(20 * params.timeout_cycles):
+            if cycle == 10 * params.timeout_cycles:
+                assert bench._context.get(ends.again) in (8, 9)
+                assert bench.items("o") == []
+                bench.stall("o", 0.0)
+            await bench.advance()
+            bench.send("arriving", bench.fresh("wire"))
+            bench.send("returning", bench.fresh("back"))
+        assert not bench._context.get(ends.down)
+        assert bench.items("o") == beats_of(params, flits, 1)
+
+    run_pysim(ends, scenario)
+
+
 def test_acknowledgements_that_cannot_be_are_not_believed():
     ends = LinkEnds(PARAMS)
 

@@ -48,8 +48,9 @@ def bench(unit: type = LinkSender) -> Bench:
     result.claim("credits", distance(freed, sent) <= distance(freed, head))
     # One that is sent again was sent before and may have been freed meanwhile.
     result.claim("in turn", ~ends | first_time | (distance(number, sent) <= 2 * LINK.window))
-    # An acknowledgement starts the wait for the next one anew, and one that asks may send it back.
-    waits = (expected != head) & ~sender.down & ~o.valid & ~sound
+    # An acknowledgement starts the wait for the next one anew, and one that asks may send it back. Whatever has no room
+    # yet may be asked about: an acknowledgement that is lost was perhaps the last.
+    waits = (freed != head) & ~sender.down & ~o.valid & ~sound
     result.moves("goes again", waits, o.valid, LINK.timeout_cycles + 6)
     # What is on its way when it is acknowledged leaves first; meanwhile nothing is overwritten.
     blocked = (distance(freed, head) < LINK.window) & ~i.ready & ~(o.valid & ~o.ready) & ~sound
