@@ -25,6 +25,8 @@ _ATTACC_CODE = "scale-snu/attacc_simulator c600051, HBM3-PIM.cpp"
 _RAM2 = "CMU-SAFARI/ramulator2 c5b1c3a, HBM2.py, preset HBM2_2000Mbps"
 _RAM2_RULE = "CMU-SAFARI/ramulator2 c5b1c3a, HBM2.py"
 _HBM2 = "CMU-SAFARI/ramulator2 c5b1c3a, HBM2.py, organisation HBM2_8Gb"
+_RAM2_DDR4 = "CMU-SAFARI/ramulator2 c5b1c3a, DDR4.py, preset DDR4_3200AC"
+_RAM2_DDR4_RULE = "CMU-SAFARI/ramulator2 c5b1c3a, DDR4.py"
 _FIM = "Lee et al., ISCA 2021 (HBM2-PIM): a unit for two banks, here one bank of twice the rows"
 
 
@@ -204,6 +206,22 @@ DRAM_TIMINGS = {
                 **_cycles(f"{_RAM2_RULE}: the larger of 8 clocks and 15 ns", n_faw=15),
                 **_cycles(f"{_RAM2_RULE}: 350 ns for 8 Gb", n_rfc=350),
                 **_cycles(f"{_RAM2_RULE}: 3900 ns", n_refi=3900),
+            },
+        ),
+        _preset(
+            DramTiming,
+            "ddr4-3200",
+            "DDR4-3200 of PAM; what it does not print is ramulator2's",
+            {
+                "clock_ns": Value(0.625, "ns", "JEDEC JESD79-4, DDR4-3200"),
+                **_cycles(_PAM_TABLE, n_rcdrd=24, n_rcdwr=24, n_rp=24, n_rc=76, n_cl=24, n_bl=4, n_ccds=4, n_ccdl=8),
+                **_cycles(_PAM_TABLE, n_rrds=4, n_rrdl=6, n_faw=26),
+                **_cycles(_RAM2_DDR4, n_ras=52, n_wr=24, n_cwl=16, n_wtrs=4, n_wtrl=12, n_rtpl=12),
+                **_cycles(f"{_RAM2_DDR4}: n_rtp; DDR4 has one", n_rtps=12),
+                **_cycles("no limit of power is published: n_ccdl", n_ccdab=8),
+                **_cycles("n_cl + n_bl + 2 - n_cwl, as AttAcc's controller has it", n_rtw=14),
+                **_cycles(f"{_RAM2_DDR4_RULE}: 350 ns for 8 Gb, rounded to cycles as JEDEC does", n_rfc=560),
+                **_cycles(f"{_RAM2_DDR4_RULE}: 7800 ns", n_refi=12480),
             },
         ),
     )

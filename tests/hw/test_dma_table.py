@@ -1,0 +1,66 @@
+"""Promise: a table of the DMA's rates says what was counted, and speaks for its own parameters alone."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from hw.tables import TableError
+from hw.tables.dma import DmaPoint, DmaTable, dma_table_text, read_dma_table
+
+POINT = DmaPoint(
+    name="scattered",
+    direction="both",
+    memories="open-row",
+    slot_bytes=512,
+    run_tokens=1,
+    compressed=False,
+    reorder=True,
+    packing=True,
+    link_beats=(2, 5),
+    tokens=1400,
+    cycles=29000,
+    offered_beats=23333,
+    beat_bytes=32,
+    near_share=0.9,
+    far_share=0.95,
+    rows_opened=7000,
+    lone_cycles=250,
+)
+TABLE = DmaTable(points=(POINT,), clock_ns=1.538, verilog_sha256="ab" * 32, seed=0, versions={"verilator": "5"})
+
+
+def test_the_share_is_of_what_was_counted() -> None:
+    """1,400 tokens of 16 beats in 23,333 beats."""
+    assert POINT.share_of_peak == pytest.approx(22400 / 23333, rel=1e-12)
+    assert POINT.least_share == 0.9
+
+
+def test_a_file_gives_the_table_back() -> None:
+    assert read_dma_table(dma_table_text(TABLE)) == TABLE
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        (
+            "params_sha256",
+            "00",
+            "table of the DMA must be of today's parameters, it is of others: run nearkv measure dma",
+        ),
+        ("points", [{"name": "x"}], "table of the DMA must be a file that nearkv measure wrote: 'link_beats'"),
+        ("other", 1, "table of the DMA must be a file that nearkv measure wrote: .*other.*"),
+    ],
+)
+def test_other_files_are_refused(key: str, value: object, message: str) -> None:
+    entries = json.loads(dma_table_text(TABLE)) | {key: value}
+    with pytest.raises(TableError, match=f"^{message}$"):
+        read_dma_table(json.dumps(entries))
+
+
+def test_a_way_that_is_none_is_refused() -> None:
+    entries = json.loads(dma_table_text(TABLE))
+    entries["points"][0]["direction"] = "up"
+    with pytest.raises(TableError, match="direction must be one of near to far, far to near, both, not 'up'"):
+        read_dma_table(json.dumps(entries))
