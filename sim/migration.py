@@ -28,7 +28,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from sim.background import Flow, hidden_parts
-from sim.spare import link_resources
+from sim.spare import PRODUCTS, link_resources
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -104,6 +104,9 @@ class Background:
         The same of everything that moves.
     exposed_s : float
         By how much the step grows.
+    crossed_s : float
+        Time of the GPUs' memory that swaps take while products read it: by as much the step grows more if those reads
+        leave no gaps that something else can use.
     """
 
     swaps: tuple[Swap, ...]
@@ -112,6 +115,7 @@ class Background:
     hidden_s: dict[str, float] = field(default_factory=dict[str, float])
     unhidden_s: float = 0.0
     exposed_s: float = 0.0
+    crossed_s: float = 0.0
 
 
 def swaps(step: StepTime, manner: Manner) -> tuple[Swap, ...]:
@@ -174,6 +178,10 @@ def background(system: System, model: Model, step: StepTime, manner: Manner, pha
         hidden_s=hidden_s,
         unhidden_s=sum(longest),
         exposed_s=max(left, max(demands_s.values()) - step.total_s, 0.0),
+        crossed_s=sum(
+            part.get(PRODUCTS, 0.0) * flow.demands_s.get(system.gpu_tier.name, 0.0)
+            for part, flow in zip(parts, flows, strict=True)
+        ),
     )
 
 

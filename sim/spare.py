@@ -29,9 +29,12 @@ if TYPE_CHECKING:
     from sim.system import System, Tier
     from sim.tier import TierTime
 
-__all__ = ["is_attention", "link_resources", "slot_share", "spare_share", "step_phases"]
+__all__ = ["PRODUCTS", "is_attention", "link_resources", "slot_share", "spare_share", "step_phases"]
 
-_GPU_PHASES = ("products", "all-reduce")
+PRODUCTS = "products"
+"""Phase in which the GPUs read weights from their memory."""
+
+_GPU_PHASES = (PRODUCTS, "all-reduce")
 
 _ONE_WAY = ("memory-bus",)
 """Links that have one direction at a time."""
@@ -68,18 +71,18 @@ def step_phases(system: System, attention: Attention, step: StepTime) -> list[Ph
     free = dict.fromkeys([*memories, *links], 1.0)
     home = system.gpu_tier
     pins = system.gpu.count.integer * system.gpu_bytes_per_s
-    durations = {"products": 0.0, "all-reduce": 0.0, "links": 0.0, "root": 0.0}
+    durations = {PRODUCTS: 0.0, "all-reduce": 0.0, "links": 0.0, "root": 0.0}
     read_bytes = 0.0
     for gpu, count in ((step.head, 1), *((entry.gpu, entry.count) for entry in step.layers)):
-        durations["products"] += count * gpu.matrices_s
+        durations[PRODUCTS] += count * gpu.matrices_s
         durations["all-reduce"] += count * gpu.allreduce_s
         read_bytes += count * gpu.read_bytes
     for entry in step.layers:
         durations["links"] += entry.count * entry.link_s
         durations["root"] += entry.count * entry.root_s
-    products = max(0.0, 1.0 - read_bytes / (pins * durations["products"]))
+    products = max(0.0, 1.0 - read_bytes / (pins * durations[PRODUCTS]))
     return [
-        Phase("products", durations["products"], free | {home.name: products}),
+        Phase(PRODUCTS, durations[PRODUCTS], free | {home.name: products}),
         Phase("all-reduce", durations["all-reduce"], free),
         Phase("links", durations["links"], free | dict.fromkeys(links, 0.0)),
         *_tier_phases(system, attention, step, free),

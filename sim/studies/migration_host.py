@@ -3,11 +3,12 @@
 With M bytes in pieces of b that lie apart, on one of the system's slots::
 
     host = M / pcie + 2 M / (h * memory) + M / pcie + 2 c M / b
-    DMA  = M / (pcie * share)
+    DMA  = max(M / (pcie * share), 2 M / memory)
 
-``memory`` is the rate of the DIMMs behind one slot; the re-layout reads and writes once. h is 1, or what PAM says is
-left to a CPU whose addresses are not hashed: less than a tenth, so taken as one. c is what software spends on a copy:
-nothing, or what was measured for ``cudaMemcpyAsync``. Tokens move in one direction; latencies are left out of both.
+``memory`` is the rate of the DIMMs behind one slot; the re-layout reads and writes once, the DMA writes and reads back.
+h is 1, or what PAM says is left to a CPU whose addresses are not hashed: less than a tenth, so taken as one. c is what
+software spends on a copy: nothing, or what was measured for ``cudaMemcpyAsync``. Tokens move in one direction;
+latencies are left out of both.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def host_rows(system: System, link_share: float, share_part: Part) -> list[dict[
         for call in CALLS:
             for piece in PIECES:
                 host = host_seconds(piece, piece, pcie=rate, memory=hashing.number * memory, call_s=call.number)
-                ratio = host / (piece / (rate * link_share))
+                ratio = host / max(piece / (rate * link_share), 2 * piece / memory)
                 parts = [
                     *pcie.parts,
                     *bus.parts,

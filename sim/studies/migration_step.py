@@ -139,6 +139,7 @@ def _row(
         "attention_us": step.attention_s * 1e6,
         "unhidden_us": whole.unhidden_s * 1e6,
         "exposed_us": whole.exposed_s * 1e6,
+        "no_gaps": None if growth is None else growth + whole.crossed_s / step.total_s,
         "attention_alone_us": alone.exposed_s * 1e6,
         "attention_growth": alone.exposed_s / step.attention_s if whole.swaps else None,
         "hidden_us": {phase: seconds * 1e6 for phase, seconds in whole.hidden_s.items()},

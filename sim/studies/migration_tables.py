@@ -12,10 +12,11 @@ if TYPE_CHECKING:
 __all__ = ["migration_tables"]
 
 _STEP_LINES = (
-    "moved: 0.7 % of all tokens change their memory in a step; each way: 0.7 % go up, and as many down; GB, memory ms:",
-    "what moved moves, and the time of the memories for it; runs: as moved, but tokens leave flash in runs that fill",
-    "its pages; fast: into newer flash; kept: flash still has what goes down to it; alone: growth of attention if",
-    "nothing moves while the GPUs work; -: all tokens lie in one memory, or none in flash",
+    "moved: 0.7 % of all tokens change their memory in a step; each way: 0.7 % go up, and as many down; GB, ms: what",
+    "moved moves, and the time of the memories for it; runs: as moved, but tokens leave flash in runs that fill its",
+    "pages; fast: into newer flash; kept: flash still has what goes down to it; no gaps: moved, if it has to take its",
+    "time of the GPUs' memory from their reads; alone: growth of attention if nothing moves while the GPUs work;",
+    "-: all tokens lie in one memory, or none in flash",
 )
 
 
@@ -71,31 +72,36 @@ def _write_table(rows: Sequence[dict[str, Any]]) -> Table:
     return table
 
 
-def _step_tables(rows: Sequence[dict[str, Any]]) -> list[Table]:
-    """Return by how much steps grow, a table a model, a line a step and a column a manner."""
-    manners = list(dict.fromkeys(str(row["manner"]) for row in rows))
-    tables: list[Table] = []
-    for model in dict.fromkeys(str(row["model"]) for row in rows):
-        title = f"{model}: growth of a step while tokens move, asked: at most 1 % [modelled]"
-        table = _table(title, ("context x batch", "keep", "step ms", "GB", "memory ms", *manners, "alone"))
-        steps: dict[tuple[Any, ...], dict[str, dict[str, Any]]] = {}
-        for row in rows:
-            if row["model"] == model:
-                key = tuple(row[name] for name in ("context", "batch", "keep"))
-                steps.setdefault(key, {})[str(row["manner"])] = row
-        for (context, batch, keep), found in steps.items():
-            moved = found[manners[0]]
-            table.add_row(
-                f"{context:,} x {batch:,}",
-                f"{keep:g}",
-                f"{moved['step_us'] / 1e3:,.1f}",
-                f"{moved['moved_bytes'] / 1e9:,.1f}",
-                f"{moved['unhidden_us'] / 1e3:,.1f}",
-                *(_percent(found[name]["reached"]) if name in found else "-" for name in manners),
-                _percent(moved["attention_growth"]),
-            )
-        tables.append(table)
-    return tables
+def _step_tables(rows: Sequence[dict[str, Any]]) -> list[Table | str]:
+    """Return by how much steps grow, a table a model, a line a step, a column a manner that differs from the first."""
+    first, *others = dict.fromkeys(str(row["manner"]) for row in rows)
+    steps: dict[tuple[Any, ...], dict[str, dict[str, Any]]] = {}
+    for row in rows:
+        key = tuple(row[name] for name in ("model", "context", "batch", "keep"))
+        steps.setdefault(key, {})[str(row["manner"])] = row
+    same = [
+        manner
+        for manner in others
+        if all(found[manner]["reached"] == found[first]["reached"] for found in steps.values() if manner in found)
+    ]
+    shown = [first, *(manner for manner in others if manner not in same)]
+    tables: dict[str, Table] = {}
+    for (model, context, batch, keep), found in steps.items():
+        if model not in tables:
+            title = f"{model}: growth of a step while tokens move, asked: at most 1 % [modelled]"
+            columns = ("context x batch", "keep", "step ms", "GB", "ms", *shown, "no gaps", "alone")
+            tables[model] = _table(title, columns)
+        tables[model].add_row(
+            f"{context:,} x {batch:,}",
+            f"{keep:g}",
+            f"{found[first]['step_us'] / 1e3:,.1f}",
+            f"{found[first]['moved_bytes'] / 1e9:,.1f}",
+            f"{found[first]['unhidden_us'] / 1e3:,.1f}",
+            *(_percent(found[manner]["reached"]) if manner in found else "-" for manner in shown),
+            _percent(found[first]["no_gaps"]),
+            _percent(found[first]["attention_growth"]),
+        )
+    return [*tables.values(), *(f"as {first} everywhere: {manner}" for manner in same)]
 
 
 def _host_table(rows: Sequence[dict[str, Any]]) -> Table:

@@ -131,10 +131,13 @@ def test_host_by_hand() -> None:
     assert seconds == pytest.approx(2 * 2**20 / 10e9 + 2 * 2**20 / 20e9 + 512e-6)
     rows = host_rows(PAM, 0.95, Part("share", "modelled", "made up"))
     found = {(row["memory_share"], row["call_us"], row["piece_bytes"]): row for row in rows}
-    # One slot of 64 GB/s, 5 DIMMs of 25.6 GB/s behind it: (2/64 + 2/128) 64 * 0.95.
+    # One slot of 64 GB/s, 5 DIMMs of 25.6 GB/s behind it: (2/64 + 2/128) 64 * 0.95; the DIMMs keep up.
     assert all(found[1.0, 0.0, piece]["reached"] == pytest.approx(3 * 0.95) for piece in PIECES)
     assert all(found[0.1, 0.0, piece]["reached"] == pytest.approx(12 * 0.95) for piece in PIECES)
     assert found[1.0, 2.3, 512]["reached"] == pytest.approx((3 + 2 * 2.3e-6 / 512 * 64e9) * 0.95)
+    # At the full rate of the link the DIMMs would be as slow, and no ratio is better.
+    ideal = host_rows(PAM, 1.5, Part("share", "modelled", "made up"))
+    assert ideal[0]["reached"] == pytest.approx(3)
     assert [row["within"] for row in rows if row["piece_bytes"] == 512] == [False, True, True] * 2
     assert {row["within"] for row in rows if row["piece_bytes"] > 512} == {None}
     # The measurement that 2.3 us stand for: copies of 256 B reach 0.11 GB/s.
@@ -184,6 +187,8 @@ def test_growths_by_hand(steps: list[dict[str, Any]]) -> None:
     assert (row["reached"], row["within"], row["asked"]) == (0.0, True, 0.01)
     # The DIMMs read, write and read back: 7.05 ms of 1.024 TB/s.
     assert row["unhidden_us"] == pytest.approx(3 * 7341 * 327_680 / 1.024e12 * 1e6)
+    # Of the stacks' 0.27 ms the part in the products' time would come on top if their reads left no gaps.
+    assert 0.002 < row["no_gaps"] < 3 * 7341 * 327_680 / 26.624e12 * 1e6 / row["step_us"] < 0.004
     swapped = found["llama-3.1-70b", 32768, 64, 1.0, "each way"]
     assert swapped["swaps"][0]["tokens"] == 14681
     assert (swapped["within"], swapped["reached"]) == (False, pytest.approx(swapped["exposed_us"] / row["step_us"]))
