@@ -36,6 +36,7 @@ UNITS = {
     "finish": ("hw.units.finish", "FinishUnit", "division by the running sum at the root of the merge"),
     "score_adder": ("hw.units.score_adder", "ScoreAdder", "sum of the partial scores of units that share a token"),
     "state_join": ("hw.units.state_join", "StateJoin", "one state of those of units that share a token"),
+    "index_score": ("hw.units.index_score", "IndexScore", "scores of index keys with all heads of a query"),
     "top_k_shard": ("hw.units.top_k_shard", "TopKShard", "scores of one range of ids, of which the largest are taken"),
     "top_k_merge": ("hw.units.top_k_merge", "TopKMerge", "the k-th largest score of all shards, from their counts"),
     "gather": ("hw.units.gather", "Gather", "bursts that read the rows of selected ids"),

@@ -8,7 +8,12 @@ import sys
 
 __all__ = ["BENCHES", "main"]
 
-BENCHES = {"top-k": ("hw.benches.top_k", "million_scores")}
+BENCHES = {
+    "top-k": ("hw.benches.top_k", "million_scores"),
+    "top-k-64": ("hw.benches.top_k", "million_scores_of_64_shards"),
+    "index-score": ("hw.benches.index_score", "channel_share"),
+    "index-select": ("hw.benches.index_score", "million_keys"),
+}
 """Benchmarks by name: module and function."""
 
 

@@ -11,6 +11,7 @@ from golden.formats import FP32
 from golden.retrieval.topk import top_k
 from hw.conversion import convert_once
 from hw.cosim import run_streams
+from hw.presets import UNIT_PRESETS
 from hw.timing.top_k import ShardWork, predict
 from hw.top_k_params import TopKParams, TopKShardParams
 from hw.units.top_k import TopK
@@ -18,7 +19,7 @@ from hw.units.top_k import TopK
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["million_scores", "select_once"]
+__all__ = ["million_scores", "million_scores_of_64_shards", "select_once"]
 
 _MILLION = TopKParams(shard=TopKShardParams(depth=1 << 17, lanes=32, id_bits=20), shards=8, max_k=2048)
 
@@ -26,6 +27,13 @@ _MILLION = TopKParams(shard=TopKShardParams(depth=1 << 17, lanes=32, id_bits=20)
 def million_scores() -> dict[str, object]:
     """Select 2,048 of 1,000,000 scores in eight shards of 125,000, in random order."""
     return select_once(_MILLION, 1_000_000, 2048)
+
+
+def million_scores_of_64_shards() -> dict[str, object]:
+    """Select 2,048 of 1,000,000 scores in the shards of a KARAT device, 15,625 scores each."""
+    params = UNIT_PRESETS["karat"].top_k
+    assert params is not None, "the preset has units of selection"
+    return select_once(params, 1_000_000, 2048)
 
 
 def select_once(params: TopKParams, count: int, k: int) -> dict[str, object]:

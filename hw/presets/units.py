@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 from golden.exp import POLY6, ExpSpec
 from golden.exp.compact_bf16_units import COMPACT_BF16_ACCURATE_NONPOSITIVE
 from golden.formats import BF16, FP16, FloatFormat
+from golden.retrieval.index_spec import KARAT_SCORES, ScoreSpec
 from hw.dma_engine_params import DmaParams
 from hw.dma_params import AddressParams, PathParams
 from hw.gather_params import GatherParams
+from hw.index_score_params import IndexScoreParams
 from hw.params import FinishParams, ProcessingParams, ReductionParams, ScoreAdderParams, StateJoinParams
 from hw.presets.dma import STACK_END, TINY_END
 from hw.presets.value import Deviation, Value
@@ -28,6 +30,7 @@ UnitParams = (
     | FinishParams
     | ScoreAdderParams
     | StateJoinParams
+    | IndexScoreParams
     | TopKShardParams
     | TopKParams
     | GatherParams
@@ -56,6 +59,8 @@ class UnitPreset:
         The other units.
     score_adder, state_join : ScoreAdderParams, StateJoinParams or None
         What joins processing units that share the elements of a token; None where none do.
+    index_score : IndexScoreParams or None
+        What scores index keys; None where nothing is selected.
     top_k : TopKParams or None
         The shards and the merge that select by score; None where nothing is selected.
     gather : GatherParams or None
@@ -82,6 +87,7 @@ class UnitPreset:
     finish: FinishParams
     score_adder: ScoreAdderParams | None = None
     state_join: StateJoinParams | None = None
+    index_score: IndexScoreParams | None = None
     top_k: TopKParams | None = None
     gather: GatherParams | None = None
     dma: DmaParams | None = None
@@ -111,6 +117,7 @@ class UnitPreset:
             "finish": self.finish,
             "score_adder": self.score_adder,
             "state_join": self.state_join,
+            "index_score": self.index_score,
             "top_k_shard": self.top_k and self.top_k.shard,
             "top_k_merge": self.top_k,
             "gather": self.gather,
@@ -121,19 +128,26 @@ class UnitPreset:
     def values(self) -> Iterator[tuple[str, Value]]:
         """Yield every size as ``unit.field`` with unit and source."""
         for unit, params in self.units.items():
-            for item in fields(params):
-                value: Any = getattr(params, item.name)
-                if isinstance(value, TopKShardParams):
-                    continue  # a unit of its own
-                unit_of_value = _unit_of(item.name, value)
+            for name, value in _sizes(params):
+                unit_of_value = _unit_of(name, value)
                 shown = value.name if isinstance(value, ExpSpec | FloatFormat) else value
                 shown = "none" if shown is None else shown
                 if isinstance(value, AddressParams | PathParams):
                     unit_of_value, shown = "name", value.description
                 if isinstance(shown, tuple):
                     shown = " ".join(str(entry) for entry in shown)
-                source = _EXP_SOURCE if unit == "exp" else self.sources.get(item.name, self.sources["other"])
-                yield f"{unit}.{item.name}", Value(shown, unit_of_value, source)
+                source = _EXP_SOURCE if unit == "exp" else self.sources.get(name, self.sources["other"])
+                yield f"{unit}.{name}", Value(shown, unit_of_value, source)
+
+
+def _sizes(params: UnitParams | ScoreSpec) -> Iterator[tuple[str, Any]]:
+    """Yield the sizes of a unit by name."""
+    for item in fields(params):
+        value: Any = getattr(params, item.name)
+        if isinstance(value, ScoreSpec):
+            yield from _sizes(value)
+        elif not isinstance(value, TopKShardParams):  # a unit of its own
+            yield item.name, value
 
 
 def _unit_of(name: str, value: object) -> str:
@@ -161,6 +175,7 @@ def _preset(
     slices: int | None = None,
     queries: int = 1,
     query_beats: int | None = None,
+    index_score: IndexScoreParams | None = None,
     top_k: TopKParams | None = None,
     gather: GatherParams | None = None,
     dma: DmaParams | None = None,
@@ -196,6 +211,7 @@ def _preset(
         finish=FinishParams(head_dim=head_dim, lanes=lanes, op_id_bits=op_id_bits, output_format=kv_format),
         score_adder=score_adder,
         state_join=state_join,
+        index_score=index_score,
         top_k=top_k,
         gather=gather,
         dma=dma,
@@ -218,7 +234,10 @@ _KARAT_SOURCES = {
     "depth": f"{_OURS}: a million tokens over 64 channels, to the next power of two",
     "shards": "arXiv:2608.03555, section on the device: 64 channels",
     "max_k": "index_topk of DeepSeek-V3.2 as published (config.json)",
-    "id_bits": f"{_OURS}: 2^20 tokens",
+    "id_bits": f"{_OURS}: 2^20 tokens, 2^14 of them in a channel",
+    "beat_bytes": f"{_OURS}: 8 keys of 128 bytes and their scales are 33 beats, 132 bytes a key",
+    "head_lanes": f"{_OURS}: fewest with which 64 heads of 128 take fewer cycles a key than its 132 bytes take to come",
+    "wide_head_lanes": f"{_OURS}: as many as keys of 256 bytes take at the rate at which they come",
     "address_bits": f"{_OURS}: 512 GB need 39 bits",
     "row_bits": f"{_OURS}: 128 tokens of 1,152 B need 18 bits",
     "other": f"{_OURS}; the paper gives no value",
@@ -333,6 +352,7 @@ UNIT_PRESETS = {
             head_dim=128,
             lanes=16,
             kv_format=BF16,
+            index_score=IndexScoreParams(spec=KARAT_SCORES, max_groups=3, query_rows=24, id_bits=14),
             top_k=TopKParams(shard=TopKShardParams(depth=16384, lanes=32, id_bits=20), shards=64, max_k=2048),
             gather=GatherParams(id_bits=20, address_bits=40, row_bits=20, max_burst_rows=64),
             sources=_KARAT_SOURCES,
@@ -346,6 +366,9 @@ UNIT_PRESETS = {
             tile_tokens=2,
             op_id_bits=4,
             slices=2,
+            index_score=IndexScoreParams(
+                spec=ScoreSpec(beat_bytes=8, head_lanes=2, wide_head_lanes=1), max_groups=2, query_rows=4, id_bits=4
+            ),
             top_k=TopKParams(shard=TopKShardParams(depth=16, lanes=4, id_bits=6), shards=2, max_k=16),
             gather=GatherParams(id_bits=6, address_bits=16, row_bits=8, max_burst_rows=4),
             dma=TINY_END,

@@ -11,6 +11,7 @@ from functools import singledispatch
 from golden.exp import ExpSpec, PolynomialSpec
 from hw.dma_engine_params import DmaParams
 from hw.gather_params import GatherParams
+from hw.index_score_params import IndexScoreParams
 from hw.params import FinishParams, ProcessingParams, ReductionParams, ScoreAdderParams, StateJoinParams
 from hw.timing import dma, finish, processing, reduction, score_adder, selection_formulas, state_join
 from hw.timing.formula import Formula
@@ -222,6 +223,8 @@ def _(params: StateJoinParams) -> Formula:
     )
 
 
+latency_formula.register(IndexScoreParams, selection_formulas.score_latency)
+interval_formula.register(IndexScoreParams, selection_formulas.score_interval)
 latency_formula.register(TopKShardParams, selection_formulas.shard_latency)
 interval_formula.register(TopKShardParams, selection_formulas.shard_interval)
 latency_formula.register(TopKParams, selection_formulas.merge_latency)

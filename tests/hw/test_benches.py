@@ -7,14 +7,16 @@ import importlib
 import pytest
 
 from hw.benches.__main__ import BENCHES, main
+from hw.benches.index_score import select_of_keys
 from hw.benches.top_k import select_once
+from hw.index_score_params import IndexScoreParams, IndexSelectParams
 from hw.top_k_params import TopKParams, TopKShardParams
 
 
 def test_a_stranger_is_refused(capsys):
     assert main(["top-k", "sort"]) == 2
     captured = capsys.readouterr()
-    assert captured.err == "benchmark must be one of top-k, not 'sort'\n"
+    assert captured.err == "benchmark must be one of top-k, top-k-64, index-score, index-select, not 'sort'\n"
     assert captured.out == ""
 
 
@@ -28,7 +30,7 @@ def test_a_failure_is_told(capsys, monkeypatch):
         raise AssertionError("ids must be those of the golden model")
 
     monkeypatch.setattr("hw.benches.top_k.million_scores", differs)
-    assert main([]) == 1
+    assert main(["top-k"]) == 1
     captured = capsys.readouterr()
     assert "top-k: ids must be those of the golden model" in captured.err
     assert captured.out == '{\n  "benches": []\n}\n'
@@ -39,3 +41,6 @@ def test_scores_must_be_spread_evenly():
     for count in (127, 130):
         with pytest.raises(ValueError, match=f"count must be a multiple of 2 up to 128, not {count}"):
             select_once(params, count, 8)
+    both = IndexSelectParams(score=IndexScoreParams(id_bits=6), top_k=params)
+    with pytest.raises(ValueError, match="count must be a multiple of 2, not 127"):
+        select_of_keys(both, heads=1, dim=1, count=127, k=8)
