@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
+from golden.retrieval.access import LOCALITIES
 from hw.presets import DRAM_ORGANISATIONS, DRAM_TIMINGS, MEMORY_PRESETS, UNIT_PRESETS, Deviation, Value
 from hw.presets.devices import DEVICE_PRESETS
 from hw.presets.gemv import GEMV_PRESETS
@@ -20,8 +21,9 @@ from sim.model_config import load_model, model_names
 from sim.placement import PLACEMENTS
 from sim.retrieval.methods import METHODS
 from sim.retrieval.presets import RETRIEVAL_SYSTEMS
-from sim.serving.service import POLICIES
 from sim.system_config import load_system, system_names
+from sim.tiering.policies import POLICIES
+from sim.tiering.sparsity import SPARSITIES
 
 if TYPE_CHECKING:
     from sim.models import Model
@@ -129,8 +131,31 @@ def catalogue() -> list[Entry]:
         for name, rule in PLACEMENTS.items()
     ]
     policies += [
-        Entry("policy", name, "movement of the KV cache while serving", {"rule": Value(rule, "text", "sim/serving")})
+        Entry(
+            "policy",
+            name,
+            "movement of the KV cache while serving",
+            {"rule": Value(rule.description, "text", "sim/tiering/policies.py")},
+        )
         for name, rule in POLICIES.items()
+    ]
+    policies += [
+        Entry(
+            "policy",
+            f"sparsity {name}",
+            "sparsity of attention while serving",
+            {"rule": Value(rule.description, "text", "sim/tiering/sparsity.py")},
+        )
+        for name, rule in SPARSITIES.items()
+    ]
+    policies += [
+        Entry(
+            "policy",
+            f"locality {name}",
+            "locality of reads while serving",
+            {key: Value(value, "1", "golden/retrieval/access.py") for key, value in asdict(locality).items()},
+        )
+        for name, locality in LOCALITIES.items()
     ]
     policies += [
         Entry("policy", name, "selection of tokens", {"rule": Value(method.description, "text", method.source)})

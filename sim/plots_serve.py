@@ -63,7 +63,7 @@ def serve_figure(service: Service, path: Path) -> None:
     _draw_traffic(traffic, service)
     title = f"{service.model.name} on {service.machine.name}, trace {service.trace.name}"
     figure.suptitle(
-        f"{title}: {service.log.steps:,} steps, {service.request.policy} {service.request.fill}", fontsize=11
+        f"{title}: {service.log.steps:,} steps, {service.request.plan.policy_name} {service.request.fill}", fontsize=11
     )
     save_figure(figure, path)
 

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from sim.models import Attention
     from sim.system import Tier
 
-__all__ = ["POWER_CAPS", "TierLoad", "TierTime", "tier_rate", "tier_time"]
+__all__ = ["POWER_CAPS", "TierLoad", "TierTime", "page_tokens", "tier_rate", "tier_time"]
 
 POWER_CAPS = ("bytes", "flops")
 """Ways to read a device's power limit."""
@@ -68,11 +68,19 @@ class TierLoad:
         Tokens of each, the largest number.
     fraction : float
         Part of the tokens here that is attended to; below 1 they lie scattered among the others.
+    pages : float or None
+        Where it is known, and so are scattered tokens: pages of one KV head that a request touches, a mean.
     """
 
     requests: int
     tokens: int
     fraction: float = 1.0
+    pages: float | None = None
+
+    @property
+    def is_scattered(self) -> bool:
+        """Tokens that are not attended to lie between those that are."""
+        return self.fraction < 1.0 or self.pages is not None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,7 +164,8 @@ def tier_time(tier: Tier, attention: Attention, load: TierLoad, *, power_cap: st
         return IDLE
     widest = min(tier.channels, tier.device.channels.integer * _MAX_STATES, load.tokens)
     spreads = (1 << exponent for exponent in range(widest.bit_length()))
-    measured = not why_not_measured(tier.device, attention, power_cap=power_cap, fraction=load.fraction)
+    fraction = min(load.fraction, 0.5) if load.is_scattered else 1.0
+    measured = not why_not_measured(tier.device, attention, power_cap=power_cap, fraction=fraction)
     return min(
         (_spread_time(tier, attention, load, power_cap, spread, measured) for spread in spreads),
         key=lambda time: time.total_s + time.states * state_s,
@@ -192,8 +201,10 @@ def _spread_time(
         bounds["column"] = columns * device.unit_column_s.number
     if device.page is not None:
         pages = _pages(device.page, slice_tokens, token_bytes, load.fraction)
-        bounds["page"] = _page_stream_s(device.page, per_channel * pages)
-        read_bytes = slices * pages * device.page.page_bytes.integer
+        if load.pages is not None:
+            pages = load.pages / spread
+        bounds["page"] = _page_stream_s(device.page, math.ceil(per_channel * pages))
+        read_bytes = math.ceil(slices * pages) * device.page.page_bytes.integer
     group_busy, group_tail = _group_reduction(tier, attention, operations)
     busy, tail = _upper_reduction(tier, attention, operations, min(spread, channels))
     channel = None
@@ -235,6 +246,12 @@ def _pages(page: PageTiming, tokens: int, token_bytes: int, fraction: float) -> 
         return all_pages
     touched = 1.0 - (1.0 - fraction) ** max(1, size // token_bytes)
     return min(all_pages, math.ceil(all_pages * touched))
+
+
+def page_tokens(tier: Tier, attention: Attention) -> int:
+    """Return the tokens of one KV head that a page holds; 0 where a tier is not read by pages."""
+    page = tier.device.page
+    return 0 if page is None else max(1, page.page_bytes.integer // attention.token_bytes)
 
 
 def _page_stream_s(page: PageTiming, pages: int) -> float:

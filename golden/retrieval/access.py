@@ -7,7 +7,8 @@ which are always read, a token of kind c is read at the rate ``q_c`` in the long
 
 with a memory ``f_c``: a Markov chain of two states. What is drawn for each token is the step at which it is read next,
 so that a policy which knows the future can be told of it. A step reads exactly as many tokens as are asked for: those
-due soonest, drawn at random among those that are due alike. Who is due and not chosen is due again in the next step.
+due soonest; among those that are due alike, those that were read in the step before, then drawn by chance. Who is due
+and not chosen is due again in the next step.
 
 Tokens are drawn one by one: neighbours share nothing, so that more pages are touched than in a real model, whose pages
 of 16 tokens are 0.66 to 0.70 and not 0.87 touched where 0.12 of the tokens are read. One draw stands for all layers and
@@ -141,6 +142,7 @@ class AccessStream:
     tokens : int
         Tokens that are stored before the first step; what they were read like before is drawn too.
     rng : Generator
+        It is spawned from: what it gives itself does not change.
 
     Attributes
     ----------
@@ -151,8 +153,11 @@ class AccessStream:
     """
 
     def __init__(self, locality: AccessLocality, tokens: int, rng: np.random.Generator) -> None:
-        self._locality, self._rng = locality, rng
-        self.kind = (rng.random(tokens, np.float32) < locality.steady_share).astype(np.int8)
+        self._locality = locality
+        self._kinds, self._rng = rng.spawn(2)
+        rng = self._rng
+        self._looked: npt.NDArray[np.bool_] | None = None
+        self.kind = (self._kinds.random(tokens, np.float32) < locality.steady_share).astype(np.int8)
         self.history = np.zeros(tokens, np.uint8)
         # A chain of two states runs backwards as it runs forwards.
         read = rng.random(tokens, np.float32) < locality.rates.astype(np.float32)[self.kind]
@@ -169,29 +174,46 @@ class AccessStream:
 
     def append(self, tokens: int = 1) -> None:
         """Store ``tokens`` more, which count as read ever since."""
-        kind = (self._rng.random(tokens, np.float32) < self._locality.steady_share).astype(np.int8)
+        kind = (self._kinds.random(tokens, np.float32) < self._locality.steady_share).astype(np.int8)
         self.kind = np.concatenate([self.kind, kind])
         self.history = np.concatenate([self.history, np.full(tokens, 255, np.uint8)])
         self.due = np.concatenate([self.due, np.ones(tokens, np.int16)])
 
+    def look(self, kept: int) -> npt.NDArray[np.bool_]:
+        """Return which of the tokens the next step reads, if it appends one and keeps ``kept``."""
+        self._looked = self._chosen(len(self) + 1, kept)
+        return self._looked[:-1]
+
     def step(self, kept: int) -> npt.NDArray[np.bool_]:
         """Return which tokens the next step reads: ``kept`` of them, or all if there are fewer."""
-        count = len(self)
-        read = np.ones(count, np.bool_)
-        if kept < count:
-            first, last = self._locality.always(count, kept)
-            inner = slice(first, count - last)
-            draw = self._rng.random(count - first - last, np.float32)
-            read[inner] = False
-            wanted = kept - first - last
-            self._anew = self._locality.anew * min(1.0, max(wanted, 1e-9) / len(draw) / self._locality.rate)
-            if wanted:
-                soonest = np.argpartition(self.due[inner] + draw, wanted - 1)[:wanted]
-                read[first + soonest] = True
+        if self._looked is not None and len(self._looked) == len(self):
+            read = self._looked
+        else:
+            read = self._chosen(len(self), kept)
+        self._looked = None
         self.history = self.history >> np.uint8(1) | read.astype(np.uint8) << np.uint8(7)
         np.maximum(self.due - np.int16(1), np.int16(1), out=self.due)
         chosen = np.flatnonzero(read)
         self.due[chosen] = self._next(self.kind[chosen], np.ones(len(chosen), np.bool_))
+        return read
+
+    def _chosen(self, count: int, kept: int) -> npt.NDArray[np.bool_]:
+        """Return which of ``count`` tokens are read: those that are here, and one more at most that comes."""
+        read = np.ones(count, np.bool_)
+        if kept < count:
+            first, last = self._locality.always(count, kept)
+            wanted = kept - first - last
+            self._anew = self._locality.anew * min(
+                1.0, max(wanted, 1e-9) / (count - first - last) / self._locality.rate
+            )
+            inner = slice(first, count - last)
+            read[inner] = False
+            # Where any are to be chosen, the token that comes is among the last ones and not among these.
+            if wanted:
+                draw = self._rng.random(count - first - last, np.float32)
+                draw[self.history[inner] >= 128] *= 1e-3
+                soonest = np.argpartition(self.due[inner] + draw, wanted - 1)[:wanted]
+                read[first + soonest] = True
         return read
 
     def _next(self, kind: npt.NDArray[np.int8], read: npt.NDArray[np.bool_]) -> npt.NDArray[np.int16]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 
 from sim.commands.options import add_command, add_json, number, positive
+from sim.commands.tier_options import add_tier_options, tier_plan
 from sim.errors import ConfigError
 from sim.model_config import load_model
 from sim.report import print_tables, to_csv, to_json, write_text
@@ -16,7 +17,7 @@ from sim.serving.fill import FILL_RULES
 from sim.serving.machine import load_machine
 from sim.serving.parameters import ADMISSIONS, PREEMPTIONS, SCHEDULERS, ServerParams
 from sim.serving.record import request_rows, service_record
-from sim.serving.service import POLICIES, ServiceRequest, serve
+from sim.serving.service import ServiceRequest, serve
 from sim.tier import POWER_CAPS
 from sim.traces import read_trace
 
@@ -48,7 +49,6 @@ def add_parser(commands: Subparsers[argparse.ArgumentParser]) -> None:
     parser.add_argument("--model", required=True, help="model preset, or path of a Hugging Face style config.json")
     parser.add_argument("--trace", required=True, metavar="FILE", help="requests")
     parser.add_argument("--slo-ms", type=number("--slo-ms"), metavar="T", help="level for p99 tbt and mean tpot")
-    parser.add_argument("--policy", default="static", help=f"{', '.join(POLICIES)} (default: %(default)s)")
     parser.add_argument("--fill", default="top-down", help=f"{', '.join(FILL_RULES)} (default: %(default)s)")
     when = parser.add_mutually_exclusive_group()
     when.add_argument(
@@ -92,7 +92,8 @@ def add_parser(commands: Subparsers[argparse.ArgumentParser]) -> None:
         action="store_true",
         help="read what is still stored of a prompt's beginning: by block names of the trace, or in a session",
     )
-    parser.add_argument("--seed", type=_seed, default=0, metavar="N", help="seed; a static policy draws nothing")
+    parser.add_argument("--seed", type=_seed, default=0, metavar="N", help="seed of what is read (default: 0)")
+    add_tier_options(parser)
     parser.add_argument("--report", metavar="DIR", help="also write record, rows and figure into a folder")
     add_json(parser)
 
@@ -125,7 +126,7 @@ def run(arguments: argparse.Namespace) -> int:
             admission=arguments.admission,
             preemption=arguments.preemption,
         ),
-        policy=arguments.policy,
+        plan=tier_plan(arguments),
         fill=arguments.fill,
         rate_scale=arguments.rate_scale,
         sessions=arguments.sessions or 0,
@@ -141,7 +142,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.report is not None:
         _make_folder(Path(arguments.report))
     service = serve(machine, model, trace, request)
-    record = service_record(service, slo_ms=arguments.slo_ms, seed=arguments.seed)
+    record = service_record(service, slo_ms=arguments.slo_ms)
     if arguments.report is not None:
         _write_report(Path(arguments.report), service, record)
     if arguments.json:
@@ -206,6 +207,19 @@ def _tables(record: dict[str, Any]) -> list[Table | str]:
     return [times, tiers, *_lines(record)]
 
 
+def _moves(record: dict[str, Any]) -> list[str]:
+    """Return what was moved between memories, and what was read where."""
+    read = sum(tier["attended_tokens"] for tier in record["tiers"])
+    lines = [f"{record['far_tokens']:,} of {read:,} reads of a token outside the nearest memory"]
+    if record["moved_tokens"]:
+        each = ", ".join(f"{move['between']} {move['tokens']:,}" for move in record["moves"])
+        migration = record["migration"]
+        lines.append(
+            f"{record['moved_tokens']:,} tokens moved ({each}), {migration['exposed_s']:,.1f} s waited for them"
+        )
+    return lines
+
+
 def _lines(record: dict[str, Any]) -> list[str]:
     """Return counts and answers in words."""
     counts = ", ".join(f"{record[key]:,} {key}" for key in ("requests", "served", "refused", "unfinished"))
@@ -216,6 +230,7 @@ def _lines(record: dict[str, Any]) -> list[str]:
         f"{record['tokens_out']:,} tokens in {record['sim_s']:,.1f} s, {record['tokens_per_s']:,.1f} a second",
         f"{record['steps']:,} steps, {record['preemptions']:,} preemptions",
         f"{record['swapped_tokens']:,} tokens swapped",
+        *_moves(record),
         f"{record['prompt_tokens_computed']:,} tokens of prompts computed",
         f"{record['prompt_tokens_reused']:,} tokens of prompts found stored",
         "saturated: the queue grows to the end" if record["saturated"] else "not saturated",

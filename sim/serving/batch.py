@@ -58,9 +58,9 @@ class StepWork:
     ----------
     decoding : int
         Requests that give one token each.
-    tier_tokens : tuple of int
+    tier_tokens : tuple of float
         Tokens that they attend to in each tier, all requests together, the step's own included.
-    tier_requests : tuple of int
+    tier_requests : tuple of float
         Of these, requests with tokens in each tier.
     prompt_requests, prompt_tokens : int
         Requests of which prompts run, and tokens of these.
@@ -75,11 +75,17 @@ class StepWork:
         Requests for which a token is sampled.
     swapped_tokens : int
         Tokens moved to the host's memory or back.
+    tier_held : tuple of float
+        Tokens that the requests which decode have in each tier, read or not; empty: as many as they attend to.
+    tier_pages : tuple of float
+        Pages of one KV head that are touched in each tier; empty: those of tokens that lie side by side.
+    swaps : tuple of float
+        Pairs of tokens that change places between each tier and the next; empty: none.
     """
 
     decoding: int
-    tier_tokens: tuple[int, ...]
-    tier_requests: tuple[int, ...]
+    tier_tokens: tuple[float, ...]
+    tier_requests: tuple[float, ...]
     prompt_requests: int
     prompt_tokens: int
     prompt_pairs: int
@@ -88,6 +94,9 @@ class StepWork:
     prompt_appended: tuple[int, ...]
     ending: int
     swapped_tokens: int
+    tier_held: tuple[float, ...] = ()
+    tier_pages: tuple[float, ...] = ()
+    swaps: tuple[float, ...] = ()
 
     @property
     def tokens(self) -> int:

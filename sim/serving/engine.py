@@ -163,39 +163,24 @@ def run(
 def _work(batch: Batch, states: RequestStates, store: KvStore) -> StepWork:
     """Return what a batch costs."""
     ids, chunks = batch.decoding, batch.chunks
-    tokens, requests, appended = _decoding(ids, states, store)
+    use = store.use(ids, states.stored[ids])
     context, written = _prompts(chunks, store)
     return StepWork(
         decoding=len(ids),
-        tier_tokens=tokens,
-        tier_requests=requests,
+        tier_tokens=use.tokens,
+        tier_requests=use.requests,
         prompt_requests=len(chunks),
         prompt_tokens=sum(chunk.tokens for chunk in chunks),
         prompt_pairs=sum(chunk.tokens * chunk.before + chunk.tokens * (chunk.tokens + 1) // 2 for chunk in chunks),
         prompt_context=context,
-        decode_appended=appended,
+        decode_appended=use.appended,
         prompt_appended=written,
         ending=len(ids) + sum(chunk.before + chunk.tokens == states.wanted[chunk.request] for chunk in chunks),
         swapped_tokens=batch.swapped_tokens,
+        tier_held=use.held,
+        tier_pages=use.pages,
+        swaps=use.swaps,
     )
-
-
-def _decoding(
-    ids: npt.NDArray[np.int64], states: RequestStates, store: KvStore
-) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """Return, by tier, tokens that ``ids`` attend to, how many have any there, and the tokens that they append.
-
-    What is missing from a request's last block is missing where that block lies.
-    """
-    count = len(ids)
-    if not count or store.only_nearest:
-        far = (0,) * (len(store.room) - 1)
-        return (sum(states.stored[ids].tolist()) + count, *far), (count, *far), (count, *far)
-    held, last = store.held[ids], store.last_tier[ids]
-    each = held * store.block_tokens
-    each[np.arange(count), last] -= store.held_blocks[ids] * store.block_tokens - (states.stored[ids] + 1)
-    appended = np.bincount(last, minlength=len(store.room))
-    return tuple(each.sum(axis=0).tolist()), tuple((held > 0).sum(axis=0).tolist()), tuple(appended.tolist())
 
 
 def _prompts(chunks: Sequence[Chunk], store: KvStore) -> tuple[tuple[int, ...], tuple[int, ...]]:

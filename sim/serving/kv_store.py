@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sim.serving.fill import FILL_RULES
+from sim.tiering.use import TierUse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -131,7 +132,7 @@ class KvStore:
 
     def release(self, ids: npt.NDArray[np.int64]) -> None:
         """Give back all that ``ids`` hold, and what was promised to them."""
-        given_back = self.held[ids].sum(axis=0)
+        given_back = self._given_back(ids)
         self.free += given_back
         self.free_blocks += int(given_back.sum())
         self._far_held -= int(given_back[1:].sum())
@@ -139,6 +140,28 @@ class KvStore:
         self.held_blocks[ids] = 0
         self._promised -= int(self._promise[ids].sum())
         self._promise[ids] = 0
+
+    def use(self, ids: npt.NDArray[np.int64], stored: npt.NDArray[np.int64]) -> TierUse:
+        """Return what one step of ``ids``, which have ``stored`` tokens each, reads where: everything.
+
+        What is missing from a request's last block is missing where that block lies.
+        """
+        count, tiers = len(ids), len(self.room)
+        none = (0,) * tiers
+        if not count or self.only_nearest:
+            tokens = (sum(stored.tolist()) + count, *none[1:])
+            requests = appended = (count, *none[1:])
+        else:
+            held, last = self.held[ids], self.last_tier[ids]
+            each = held * self.block_tokens
+            each[np.arange(count), last] -= self.held_blocks[ids] * self.block_tokens - (stored + 1)
+            tokens, requests = tuple(each.sum(axis=0).tolist()), tuple((held > 0).sum(axis=0).tolist())
+            appended = self.appended(ids)
+        return TierUse(tokens=tokens, requests=requests, held=tokens, appended=appended, pages=(), swaps=none[1:])
+
+    def appended(self, ids: npt.NDArray[np.int64]) -> tuple[int, ...]:
+        """Return how many of ``ids`` append their next token to each tier."""
+        return tuple(np.bincount(self.last_tier[ids], minlength=len(self.room)).tolist())
 
     def remember(self, request: int, tokens: int) -> None:
         """Leave the first ``tokens`` of a request readable in the blocks that it is about to release.
@@ -155,6 +178,10 @@ class KvStore:
     def forget(self, request: int) -> None:
         """Remember a request no longer: it holds its blocks again."""
         self._remembered.pop(request, None)
+
+    def _given_back(self, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return the blocks that ``ids`` hold in each tier."""
+        return self.held[ids].sum(axis=0)
 
     def _share(self, blocks: int) -> list[int]:
         """Return how many of ``blocks`` each tier takes."""

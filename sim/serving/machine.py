@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from sim.serving.parameters import ServerParams
     from sim.serving.pipeline import StageModel
     from sim.system import System
+    from sim.tiering.sparsity import Sparsity
 
 __all__ = ["load_machine", "step_model", "tier_names", "tier_room_bytes"]
 
@@ -101,6 +102,7 @@ def step_model(
     *,
     power_cap: str,
     parallelism: Parallelism | None = None,
+    sparsity: Sparsity | None = None,
 ) -> StageModel:
     """Return the model of a machine's step times.
 
@@ -110,14 +112,14 @@ def step_model(
         If the model has multi-head latent attention, which the units of a system's tiers can't keep up with.
     """
     if parallelism is None or parallelism.pipeline_parallel == 1:
-        return _stage_model(machine, model, factors, power_cap=power_cap)
+        return _stage_model(machine, model, factors, power_cap=power_cap, sparsity=sparsity)
     stages = parallelism.pipeline_parallel
     stage = stage_machine(machine, stages)
     inside = replace(factors, step_s=0.0, request_s=0.0)
     models: dict[Model, StageModel] = {}
     for part in stage_models(model, stages):
         if part not in models:
-            models[part] = _stage_model(stage, part, inside, power_cap=power_cap)
+            models[part] = _stage_model(stage, part, inside, power_cap=power_cap, sparsity=sparsity)
     return PipelineStepModel(
         [models[part] for part in stage_models(model, stages)],
         parallelism,
@@ -128,10 +130,10 @@ def step_model(
 
 
 def _stage_model(
-    machine: System | GpuServer, model: Model, factors: ServerFactors, *, power_cap: str
+    machine: System | GpuServer, model: Model, factors: ServerFactors, *, power_cap: str, sparsity: Sparsity | None
 ) -> TierStepModel | GpuStepModel:
     """Return the model of one stage's step times."""
     if isinstance(machine, GpuServer):
         return GpuStepModel(machine, model, factors)
     refuse_latent(machine, model, power_cap)
-    return TierStepModel(machine, model, factors, power_cap=power_cap)
+    return TierStepModel(machine, model, factors, power_cap=power_cap, sparsity=sparsity)

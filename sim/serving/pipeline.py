@@ -53,11 +53,14 @@ def micro_batch(work: StepWork, parts: int) -> StepWork:
     def shares(counts: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(share(count) for count in counts)
 
+    def means(counts: tuple[float, ...]) -> tuple[float, ...]:
+        return tuple(count / parts for count in counts)
+
     return replace(
         work,
         decoding=share(work.decoding),
-        tier_tokens=shares(work.tier_tokens),
-        tier_requests=shares(work.tier_requests),
+        tier_tokens=tuple(-(-count // parts) for count in work.tier_tokens),
+        tier_requests=tuple(-(-count // parts) for count in work.tier_requests),
         prompt_requests=share(work.prompt_requests),
         prompt_tokens=share(work.prompt_tokens),
         prompt_pairs=share(work.prompt_pairs),
@@ -66,6 +69,9 @@ def micro_batch(work: StepWork, parts: int) -> StepWork:
         prompt_appended=shares(work.prompt_appended),
         ending=share(work.ending),
         swapped_tokens=share(work.swapped_tokens),
+        tier_held=means(work.tier_held),
+        tier_pages=means(work.tier_pages),
+        swaps=means(work.swaps),
     )
 
 

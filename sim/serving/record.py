@@ -13,6 +13,7 @@ from sim.provenance import Part, combine
 from sim.serving.host import SERVER_FACTORS
 from sim.serving.machine import tier_names
 from sim.serving.metrics import latencies_s, percentiles
+from sim.serving.moves import moves_record
 from sim.serving.saturation import is_saturated
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ __all__ = ["request_rows", "service_record"]
 _MS = 1e3
 
 
-def service_record(service: Service, *, slo_ms: float | None, seed: int) -> dict[str, Any]:
+def service_record(service: Service, *, slo_ms: float | None) -> dict[str, Any]:
     """Return the record of a run.
 
     Parameters
@@ -33,8 +34,6 @@ def service_record(service: Service, *, slo_ms: float | None, seed: int) -> dict
     service : Service
     slo_ms : float or None
         Level that p99 tbt and mean tpot are held against.
-    seed : int
-        Seed in the manifest; a static policy draws nothing.
     """
     states, log, request = service.states, service.log, service.request
     done = np.flatnonzero(states.is_done(np.arange(len(states))))
@@ -48,7 +47,7 @@ def service_record(service: Service, *, slo_ms: float | None, seed: int) -> dict
         "system": service.machine.name,
         "model": service.model.name,
         "trace": _trace(service),
-        "policy": request.policy,
+        **_plan(service),
         "fill": request.fill,
         **asdict(request.params),
         **asdict(service.parallelism),
@@ -76,7 +75,7 @@ def service_record(service: Service, *, slo_ms: float | None, seed: int) -> dict
         "saturated": not request.sessions and is_saturated(log, came),
         "energy_j": None,
         "energy_note": "null: not every part has a model with a source",
-        "moved_tokens": 0,
+        **moves_record(service),
         "swapped_tokens": log.swapped_tokens,
         "prompt_tokens_computed": log.prompt_tokens,
         "prompt_tokens_reused": log.reused_tokens,
@@ -85,11 +84,10 @@ def service_record(service: Service, *, slo_ms: float | None, seed: int) -> dict
         "busy_s": log.busy_s,
         "parts_s": service.steps.parts_s(),
         "tiers": _tiers(service),
-        "fidelity": "aggregate",
         "wall_s": service.wall_s,
         "provenance": _provenance(service),
     }
-    record["manifest"] = manifest(_inputs(service, slo_ms), seed=seed)
+    record["manifest"] = manifest(_inputs(service, slo_ms), seed=request.plan.seed)
     record["host"] = host() | {"steps_per_s": log.steps / service.wall_s}
     return record
 
@@ -139,12 +137,30 @@ def _trace(service: Service) -> dict[str, Any]:
     }
 
 
+def _plan(service: Service) -> dict[str, Any]:
+    """Return which tokens are read and moved, and by what."""
+    plan, attention = service.request.plan, service.model.attention
+    sparsity = plan.sparsity
+    labels: dict[str, str | int] | None = None
+    if sparsity.rule.has_labels:
+        labels = {"format": sparsity.label_format, "place": sparsity.label_place, "scorer": sparsity.scorer}
+        labels["bytes_per_token_and_layer"] = sparsity.label_bytes(attention)
+    return {
+        "policy": plan.policy_name,
+        "sparsity": sparsity.name,
+        "labels": labels,
+        "fidelity": plan.fidelity,
+        "locality": plan.locality_name,
+        "swap_budget": plan.swap_budget,
+    }
+
+
 def _refused_bytes(service: Service) -> dict[str, int] | None:
     """Return what the refused would have had to store, and what there is room for; None where nobody was."""
     if not service.log.refused:
         return None
     wanted = [service.states.most_tokens(number) * service.model.kv_bytes_per_token for number in service.log.refused]
-    room = sum(tier // service.block_bytes for tier in service.room_bytes) * service.block_bytes
+    room = service.store.total_blocks * service.block_bytes
     return {"least": min(wanted), "most": max(wanted), "room": room}
 
 
@@ -166,7 +182,8 @@ def _tiers(service: Service) -> list[dict[str, Any]]:
                 "name": name,
                 "room_bytes": room,
                 "peak_bytes": max((held[index] for held in log.occupied), default=0) * service.block_bytes,
-                "attended_bytes": sum(work.tier_tokens[index] for work in log.works) * per_token,
+                "attended_tokens": round(sum(work.tier_tokens[index] for work in log.works)),
+                "attended_bytes": round(sum(work.tier_tokens[index] for work in log.works)) * per_token,
                 "fetched_bytes": sum(work.prompt_context[index] for work in log.works) * per_token,
                 "written_bytes": appended * per_token,
             }

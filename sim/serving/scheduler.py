@@ -77,7 +77,7 @@ class Scheduler:
     def next_batch(self) -> Batch:
         """Return what runs next; empty only if nothing can."""
         batch = self._chosen()
-        self._prefixes.overwritten(self._store.unread_blocks * self.params.block_tokens)
+        self._prefixes.overwritten(self._store.unread_blocks * self._store.block_tokens)
         return batch
 
     def _chosen(self) -> Batch:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sim.errors import ConfigError, UnknownNameError
+from sim.errors import ConfigError, UnknownNameError, UnsupportedError
 from sim.gpu_server import GpuServer
 from sim.serving.arrivals import ClosedArrivals, OpenArrivals
+from sim.serving.bin_store import BinStore
 from sim.serving.engine import run
 from sim.serving.fill import FILL_RULES
 from sim.serving.host import calibrated_factors
@@ -20,6 +21,10 @@ from sim.serving.parallelism import choose_parallelism, kv_copies
 from sim.serving.prefixes import NoPrefixes, Prefixes
 from sim.serving.progress import Progress
 from sim.serving.requests import RequestStates
+from sim.serving.token_store import TokenStore
+from sim.tier import page_tokens
+from sim.tiering.plan import TierPlan
+from sim.tiering.scan import room_tokens
 
 if TYPE_CHECKING:
     from sim.models import Model
@@ -30,10 +35,7 @@ if TYPE_CHECKING:
     from sim.system import System
     from sim.traces import Trace
 
-__all__ = ["POLICIES", "Service", "ServiceRequest", "serve"]
-
-POLICIES = {"static": "blocks stay where the fill rule put them"}
-"""What moves keys and values between tiers, by name."""
+__all__ = ["Service", "ServiceRequest", "serve"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,8 +45,8 @@ class ServiceRequest:
     Parameters
     ----------
     params : ServerParams
-    policy : str
-        One of :data:`POLICIES`.
+    plan : TierPlan
+        What is read and moved.
     fill : str
         One of :data:`sim.serving.fill.FILL_RULES`.
     rate_scale : float
@@ -67,7 +69,7 @@ class ServiceRequest:
     """
 
     params: ServerParams
-    policy: str = "static"
+    plan: TierPlan = field(default_factory=TierPlan)
     fill: str = "top-down"
     rate_scale: float = 1.0
     sessions: int = 0
@@ -79,8 +81,6 @@ class ServiceRequest:
     micro_batches: int | None = None
 
     def __post_init__(self) -> None:
-        if self.policy not in POLICIES:
-            raise UnknownNameError("policy", self.policy, POLICIES)
         if self.fill not in FILL_RULES:
             raise UnknownNameError("fill rule", self.fill, FILL_RULES)
         if self.sessions and self.rate_scale != 1.0:
@@ -100,6 +100,8 @@ class Service:
     room_bytes : list of int
         Room of each tier for keys and values.
     states : RequestStates
+    store : KvStore
+        Empty again.
     log : RunLog
     parallelism : Parallelism
         How the GPUs share the model.
@@ -117,6 +119,7 @@ class Service:
     trace: Trace
     room_bytes: list[int]
     states: RequestStates
+    store: KvStore
     log: RunLog
     parallelism: Parallelism
     steps: StageModel
@@ -126,7 +129,7 @@ class Service:
     @property
     def block_bytes(self) -> int:
         """Bytes of a block of keys and values."""
-        return self.request.params.block_tokens * self.model.kv_bytes_per_token
+        return self.store.block_tokens * self.model.kv_bytes_per_token
 
     @property
     def kv_copies(self) -> float:
@@ -161,19 +164,20 @@ def serve(machine: System | GpuServer, model: Model, trace: Trace, request: Serv
     )
     room = tier_room_bytes(machine, model, params, longest, parallelism)
     states = RequestStates(requests)
-    block_bytes = params.block_tokens * model.kv_bytes_per_token
-    store = KvStore(
-        [tier // block_bytes for tier in room],
-        block_tokens=params.block_tokens,
-        requests=len(requests),
-        fill=FILL_RULES[request.fill],
-    )
+    store = _store(machine, model, request, room, len(requests))
     arrivals = (
         ClosedArrivals(requests, sessions=request.sessions)
         if request.sessions
         else OpenArrivals(requests, rate_scale=request.rate_scale)
     )
-    steps = step_model(machine, model, calibrated_factors(), power_cap=request.power_cap, parallelism=parallelism)
+    steps = step_model(
+        machine,
+        model,
+        calibrated_factors(),
+        power_cap=request.power_cap,
+        parallelism=parallelism,
+        sparsity=request.plan.sparsity,
+    )
     prefixes = (
         Prefixes(requests, trace_block_tokens=trace.block_tokens, block_tokens=params.block_tokens)
         if request.prefix_reuse
@@ -192,9 +196,34 @@ def serve(machine: System | GpuServer, model: Model, trace: Trace, request: Serv
         trace=trace,
         room_bytes=room,
         states=states,
+        store=store,
         log=log,
         parallelism=parallelism,
         steps=steps,
         first_measured=first,
         wall_s=time.perf_counter() - began_s,
+    )
+
+
+def _store(
+    machine: System | GpuServer, model: Model, request: ServiceRequest, room_bytes: list[int], requests: int
+) -> KvStore:
+    """Return the empty store: blocks, or single tokens where not all are read or any move."""
+    plan, fill, block_tokens = request.plan, FILL_RULES[request.fill], request.params.block_tokens
+    if plan.is_plain:
+        block_bytes = block_tokens * model.kv_bytes_per_token
+        blocks = [tier // block_bytes for tier in room_bytes]
+        return KvStore(blocks, block_tokens=block_tokens, requests=requests, fill=fill)
+    if isinstance(machine, GpuServer):
+        raise UnsupportedError(
+            f"{machine.name} must have several memories for policy {plan.policy_name} with sparsity "
+            f"{plan.sparsity.name}, not one"
+        )
+    kind = TokenStore if plan.fidelity == "exact" else BinStore
+    return kind(
+        room_tokens(room_bytes, model, plan.sparsity),
+        requests=requests,
+        fill=fill,
+        plan=plan,
+        page_tokens=[page_tokens(tier, model.attention) for tier in machine.tiers],
     )

@@ -67,6 +67,10 @@ class Bins:
         """Of each bin, the place of its importance among the levels: a policy can't tell bins of one level apart."""
         return np.searchsorted(self.levels, self.importance)
 
+    def by_level(self, counts: Table) -> Table:
+        """Return how many tokens have each importance, given those of each bin."""
+        return np.bincount(self.level, weights=counts, minlength=len(self.levels)).astype(np.float64)
+
 
 def read_chance(bins: Bins, counts: Table, wanted: Table) -> Table:
     """Return the probability of being read, shape (requests, bins).

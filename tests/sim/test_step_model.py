@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import random
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,7 +21,12 @@ from sim.serving.step_model import TierStepModel
 from sim.serving.tier_grid import TierGrid, neighbours
 from sim.step import StepRequest
 from sim.system_config import load_system
-from sim.tier import TierLoad, tier_time
+from sim.tier import TierLoad, tier_rate, tier_time
+from sim.tiering.migration import Migration
+from sim.tiering.sparsity import LABEL_PLACES, SCORERS, Sparsity
+
+if TYPE_CHECKING:
+    from sim.system import System
 
 PAM = load_system("pam")
 LLAMA = load_model("llama-3.1-8b")
@@ -184,3 +192,90 @@ def test_a_step_is_no_shorter_than_its_bytes_on_any_link() -> None:
     assert found > far / PAM.links["pcie"].bytes_per_s
     assert found > 131_072 * (900 + 16) / PAM.links["nvme"].bytes_per_s
     assert found > LLAMA.weight_bytes / (8 * PAM.gpu_bytes_per_s) * 0.93  # weights but the embedding's
+
+
+def _moving(swaps: tuple[int, int]) -> StepWork:
+    return replace(work((1000, 0, 0), (1, 0, 0), appended=(1, 0, 0), ending=1), swaps=swaps)
+
+
+def test_moves_by_hand_hidden_behind_the_gpus_and_waited_for() -> None:
+    model = TierStepModel(PAM, LLAMA, NO_HOST, power_cap="bytes")
+    still = model.step_s(_moving((0, 0)))
+    # 131,072 B a token. Between DDR and drives: 10 us of the drives' link, and two times a pair's bytes, in and out, at
+    # the drives' 8 x 5 GB/s. Between HBM and DDR: 0.3 us, and the same at the DIMMs' 40 x 25.6 GB/s.
+    far_s, near_s = 10e-6 + 2 * 9000 * 131_072 / 40e9, 0.3e-6 + 0.1e-6 + 2 * 70_000 * 131_072 / 1.024e12
+    gpu_s = model.gpu_s
+    assert model.step_s(_moving((0, 9000))) == pytest.approx(still + far_s - 2 * gpu_s, rel=1e-9)
+    assert (model.hidden_s, model.migration_s) == pytest.approx((2 * gpu_s, far_s - 2 * gpu_s), rel=1e-9)
+    assert model.step_s(_moving((70_000, 0))) == pytest.approx(still + near_s - gpu_s, rel=1e-9)
+    # A few tokens take less than the GPUs' part.
+    assert model.step_s(_moving((10, 1))) == pytest.approx(still, rel=1e-12)
+    # A pair between HBM and DDR is two tokens on every link between the two, the drives' link has none of it.
+    carried = Migration(PAM, LLAMA.kv_bytes_per_token).link_bytes((3, 5))
+    assert carried == {
+        "in-package": 6 * 131_072,
+        "pcie": 6 * 131_072,
+        "memory-bus": (6 + 10) * 131_072,
+        "nvme": 10 * 131_072,
+    }
+
+
+@pytest.mark.parametrize(("place", "scorer"), [*itertools.product(LABEL_PLACES, SCORERS)])
+def test_labels_are_read_before_attention(place: str, scorer: str) -> None:
+    sparsity = Sparsity(name="double", label_place=place, scorer=scorer)
+    # 8 channels of 2 B for each of 8 KV heads, 32 layers.
+    assert sparsity.label_bytes(LLAMA.attention) == 128
+    asked = replace(
+        work((500, 0, 0), (4, 0, 0), appended=(4, 0, 0), ending=4),
+        tier_held=(2000, 1000, 1000),
+        tier_pages=(0.0, 0.0, 0.0),
+    )
+    model = TierStepModel(PAM, LLAMA, NO_HOST, power_cap="bytes", sparsity=sparsity)
+    model.step_s(asked)
+    held = (4000, 0, 0) if place == "nearest" else (2000, 1000, 1000)
+    read = [tokens * 128 * 32 for tokens in held]
+    rates = [tier_rate(tier, LLAMA.attention, power_cap="bytes") * 4096 for tier in PAM.tiers]
+    if scorer == "gpu":
+        # HBM by the GPUs; 32 times the drives' latency, and the slowest of two links.
+        far = 32 * max(0.3e-6 + sum(read[1:]) / 32 / 512e9, 10.3e-6 + max(sum(read[1:]) / 512e9, read[2] / 40e9) / 32)
+        expected = max(read[0] / (26.624e12 * MEMORY), far if place == "own" else 0.0)
+    else:
+        expected = max(amount / rate for amount, rate in zip(read, rates, strict=True))
+    assert model.scan_s == pytest.approx(expected, rel=1e-9)
+
+
+def test_scattered_tokens_take_the_pages_that_they_touch() -> None:
+    model = TierStepModel(PAM, LLAMA, NO_HOST, power_cap="bytes")
+    # 64 requests of 8 KV heads on 64 channels: 8 times 100 pages, in rounds of 4 dies, 30 us each, in every layer.
+    asked = replace(
+        work((0, 0, 64 * 128), (0, 0, 64), appended=(0, 0, 64), ending=64),
+        tier_held=(0, 0, 64 * 4096),
+        tier_pages=(0.0, 0.0, 64 * 100.0),
+    )
+    model.step_s(asked)
+    pages_s = 32 * (30e-6 + (8 * 100 / 4 - 1) * 30e-6 + 4 * 16384 / 2.4e9)
+    assert model.attention_s == pytest.approx(pages_s, rel=0.03)
+    assert model.attention_s > pages_s
+
+
+def test_more_bandwidth_is_never_slower_for_one_step_of_a_policy() -> None:
+    draw = random.Random(6)
+    for _ in range(20):
+        held = [draw.randint(1, 200_000) for _ in range(3)]
+        read = [draw.randint(1, tokens) for tokens in held]
+        asked = replace(
+            work(tuple(read), (9, 9, 9), appended=(9, 0, 0), ending=9),
+            tier_held=tuple(held),
+            tier_pages=(0.0, 0.0, read[2] * 0.5),
+            swaps=(draw.randint(0, 5000), draw.randint(0, 500)),
+        )
+        base = _with_labels_s(PAM, asked)
+        for tier, name in itertools.product(PAM.tiers, ("cap_bytes_per_s", "external_bytes_per_s")):
+            rate = dict(tier.device.values())[name]
+            faster = tier.with_values(**{name: type(rate)(rate.number * 2, rate.unit, rate.source)})
+            assert _with_labels_s(PAM.with_tier(faster), asked) <= base * (1 + 1e-12)
+
+
+def _with_labels_s(system: System, asked: StepWork) -> float:
+    sparsity = Sparsity(name="double")
+    return TierStepModel(system, LLAMA, NO_HOST, power_cap="bytes", sparsity=sparsity).step_s(asked)

@@ -1,0 +1,74 @@
+"""Options that say which tokens a step reads and which change their memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from golden.retrieval.access import LOCALITIES
+from sim.errors import ConfigError
+from sim.tiering.plan import FIDELITIES, TierPlan
+from sim.tiering.policies import POLICIES
+from sim.tiering.sparsity import LABEL_BITS, LABEL_PLACES, SCORERS, SPARSITIES, Sparsity
+
+if TYPE_CHECKING:
+    import argparse
+
+__all__ = ["add_tier_options", "tier_plan"]
+
+
+def add_tier_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options; each default is that of :class:`sim.tiering.plan.TierPlan`."""
+    plan = TierPlan()
+    sparsity = plan.sparsity
+    for option, default, known, text in (
+        ("--policy", plan.policy_name, POLICIES, "what moves tokens between memories"),
+        ("--sparsity", sparsity.name, SPARSITIES, "which tokens are attended to"),
+        ("--fidelity", plan.fidelity, FIDELITIES, "how tokens are followed"),
+        ("--locality", plan.locality_name, LOCALITIES, "how steady reads are"),
+        ("--labels", sparsity.label_format, LABEL_BITS, "format of a label's channel"),
+        ("--label-place", sparsity.label_place, LABEL_PLACES, "where labels lie"),
+        ("--scorer", sparsity.scorer, SCORERS, "what reads labels"),
+    ):
+        parser.add_argument(option, default=default, help=f"{text}: {', '.join(known)} (default: %(default)s)")
+    parser.add_argument(
+        "--swap-budget",
+        type=_part,
+        default=plan.swap_budget,
+        metavar="F",
+        help="pairs of tokens that may change places in a step between two memories, as part of the tokens held "
+        "(default: %(default)s)",
+    )
+
+
+def _part(text: str) -> float:
+    """Read a part from 0 to 1."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0.0 <= value <= 1.0:
+        raise ConfigError(f"--swap-budget must be a number from 0 to 1, not {text!r}")
+    return value
+
+
+def tier_plan(arguments: argparse.Namespace) -> TierPlan:
+    """Return what the options say.
+
+    Raises
+    ------
+    UnknownNameError
+        If a name is unknown.
+    """
+    return TierPlan(
+        policy_name=arguments.policy,
+        sparsity=Sparsity(
+            name=arguments.sparsity,
+            label_format=arguments.labels,
+            label_place=arguments.label_place,
+            scorer=arguments.scorer,
+        ),
+        fidelity=arguments.fidelity,
+        locality_name=arguments.locality,
+        swap_budget=arguments.swap_budget,
+        seed=arguments.seed,
+    )

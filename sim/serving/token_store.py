@@ -1,0 +1,194 @@
+"""A store that knows every token: which step reads it, how important it is and in which memory it lies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sim.serving.kv_store import KvStore
+from sim.tiering.policies import TierScore
+from sim.tiering.swaps import Ranked, swap_count
+from sim.tiering.use import TierUse
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from golden.retrieval.access import AccessStream
+    from sim.serving.fill import FillRule
+    from sim.tiering.memories import TokenMemory
+    from sim.tiering.plan import TierPlan
+
+__all__ = ["TokenStore", "lowest"]
+
+
+class _Tokens:
+    """The tokens of one request: their reads, what is known of them, and the memory of each."""
+
+    __slots__ = ("memory", "stream", "tier")
+
+    def __init__(self, stream: AccessStream, memory: TokenMemory, tier: npt.NDArray[np.int8]) -> None:
+        self.stream, self.memory = stream, memory
+        self.tier: npt.NDArray[np.int8] = tier
+
+    def append(self, tokens: int, tier: int) -> None:
+        """Store more tokens in one memory."""
+        self.stream.append(tokens)
+        self.memory.append(tokens)
+        self.tier = np.concatenate([self.tier, np.full(tokens, tier, np.int8)])
+
+
+class TokenStore(KvStore):
+    """Blocks of one token each, swapped between memories by a policy: the ``exact`` fidelity.
+
+    A request's prompt fills memories in the order of its tokens. What a request that was sent back had is forgotten.
+
+    Parameters
+    ----------
+    tier_tokens : sequence of int
+        Room of each memory.
+    requests : int
+        Requests there can be.
+    fill : FillRule
+        Where new tokens go.
+    plan : TierPlan
+        What reads and moves them.
+    page_tokens : sequence of int
+        Tokens of a page of one KV head, of memories that are read by pages; 0 of others.
+    """
+
+    def __init__(
+        self,
+        tier_tokens: Sequence[int],
+        *,
+        requests: int,
+        fill: FillRule,
+        plan: TierPlan,
+        page_tokens: Sequence[int],
+    ) -> None:
+        super().__init__(tier_tokens, block_tokens=1, requests=requests, fill=fill)
+        self._plan, self._page_tokens = plan, page_tokens
+        self._tokens: dict[int, _Tokens] = {}
+        self._steps = 0
+        self._rng = np.random.default_rng([plan.seed, requests])
+
+    def release(self, ids: npt.NDArray[np.int64]) -> None:
+        """Give back all that ``ids`` hold, and forget their tokens."""
+        super().release(ids)
+        for request in ids.tolist():
+            self._tokens.pop(request, None)
+
+    def use(self, ids: npt.NDArray[np.int64], stored: npt.NDArray[np.int64]) -> TierUse:
+        """Return what one step of ``ids`` reads where, and swap tokens after it."""
+        if not len(ids):
+            return super().use(ids, stored)
+        tiers = len(self.room)
+        self._steps += 1
+        decides = self._steps % self._plan.policy.every == 0
+        kept = self._plan.kept(stored + 1).tolist()
+        tokens, requests, pages = np.zeros(tiers, np.int64), np.zeros(tiers, np.int64), np.zeros(tiers)
+        entries: list[_Tokens] = []
+        for request, before, wanted in zip(ids.tolist(), stored.tolist(), kept, strict=True):
+            entry = self._grown(request, before + 1)
+            read = entry.stream.step(wanted)
+            entry.memory.step(read, decides=decides)
+            here = np.bincount(entry.tier[read], minlength=tiers)
+            tokens += here
+            requests += here > 0
+            for tier, size in enumerate(self._page_tokens):
+                if size and here[tier]:
+                    of_tier = read[entry.tier == tier]
+                    pages[tier] += np.count_nonzero(np.add.reduceat(of_tier, np.arange(0, len(of_tier), size)))
+            entries.append(entry)
+        held = tuple(self.held[ids].sum(axis=0).tolist())
+        moves = decides and not self.only_nearest and len(entries)
+        swaps = self._swap(ids, entries) if moves else [0] * (tiers - 1)
+        return TierUse(
+            tokens=tuple(tokens.tolist()),
+            requests=tuple(requests.tolist()),
+            held=held,
+            appended=self.appended(ids),
+            pages=tuple(pages.tolist()),
+            swaps=tuple(swaps),
+        )
+
+    def _grown(self, request: int, count: int) -> _Tokens:
+        """Return the tokens of a request, ``count`` by now; the last ones lie where it took its last block."""
+        last = int(self.last_tier[request])
+        entry = self._tokens.get(request)
+        if entry is None:
+            before = self.held[request].copy()
+            before[last] -= 1
+            tier = np.repeat(np.arange(len(self.room), dtype=np.int8), before)
+            stream = self._plan.stream(request, len(tier))
+            memory = self._plan.policy.memory(stream, self._plan.kept_of)
+            entry = self._tokens[request] = _Tokens(stream, memory, tier)
+        if count > len(entry.tier):
+            entry.append(count - len(entry.tier), last)
+        return entry
+
+    def _swap(self, ids: npt.NDArray[np.int64], entries: list[_Tokens]) -> list[int]:
+        """Swap tokens as the policy says, the farthest pair of memories first; return the pairs of each."""
+        policy = self._plan.policy
+        importance = np.concatenate([entry.memory.importance for entry in entries])
+        tier = np.concatenate([entry.tier for entry in entries])
+        begin = tier.copy()
+        budget = self._plan.budget(len(tier))
+        swaps = [0] * (len(self.room) - 1)
+        for pair in reversed(range(len(swaps))):
+            sums = np.bincount(tier, weights=importance, minlength=len(self.room))
+            counts = np.bincount(tier, minlength=len(self.room))
+            scores = [TierScore(*score) for score in zip(sums.tolist(), counts.tolist(), strict=True)]
+            near, far = np.flatnonzero(tier == pair), np.flatnonzero(tier == pair + 1)
+            threshold = policy.threshold(pair)
+            if threshold is not None:
+                near, far = near[importance[near] < threshold], far[importance[far] >= threshold]
+            most = min(budget, len(near), len(far))
+            leaving = near[lowest(importance[near], most, self._rng)]
+            coming = far[lowest(-importance[far], most, self._rng)]
+            ones = np.ones(most)
+            found = swap_count(
+                Ranked(importance[leaving].astype(np.float64), ones),
+                Ranked(importance[coming].astype(np.float64), ones),
+                budget=most,
+                needed=policy.gain(pair, scores),
+            )
+            swaps[pair] = count = int(np.ceil(found - 1e-9))
+            tier[leaving[:count]], tier[coming[:count]] = pair + 1, pair
+        self._store(ids, entries, begin, tier)
+        return swaps
+
+    def _store(
+        self,
+        ids: npt.NDArray[np.int64],
+        entries: list[_Tokens],
+        before: npt.NDArray[np.int8],
+        after: npt.NDArray[np.int8],
+    ) -> None:
+        """Note where tokens lie that have moved."""
+        moved = np.flatnonzero(before != after)
+        ends = np.cumsum([len(entry.stream) for entry in entries])
+        owners = np.searchsorted(ends, moved, side="right")
+        np.subtract.at(self.held, (ids[owners], before[moved]), 1)
+        np.add.at(self.held, (ids[owners], after[moved]), 1)
+        parts = np.split(after, ends[:-1])
+        for owner in np.unique(owners).tolist():
+            entries[owner].tier = parts[owner]
+
+
+def lowest(values: npt.NDArray[np.float32], count: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    """Return the places of the ``count`` lowest values, ascending; equal ones in an order drawn by chance.
+
+    A fixed order would favour the same requests in every step.
+    """
+    if count <= 0:
+        return np.empty(0, np.int64)
+    places = np.arange(len(values))
+    if count < len(values):
+        limit = np.partition(values, count - 1)[count - 1]
+        below, equal = np.flatnonzero(values < limit), np.flatnonzero(values == limit)
+        places = np.concatenate([below, rng.choice(equal, count - len(below), replace=False)])
+    places = rng.permutation(places)
+    return places[np.argsort(values[places], kind="stable")]
