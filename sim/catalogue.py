@@ -16,6 +16,7 @@ from hw.presets.organisations import DIMM_ORGANISATIONS, DRIVE_ORGANISATIONS
 from hw.presets.pnm import PNM_PRESETS
 from sim.calibration import factors
 from sim.collectives import COLLECTIVES
+from sim.energy.costs import cost_values
 from sim.gpu_server import GPU_SERVERS
 from sim.model_config import load_model, model_names
 from sim.placement import PLACEMENTS
@@ -38,7 +39,8 @@ class Entry:
     Parameters
     ----------
     kind : str
-        ``unit``, ``device``, ``dram``, ``drive``, ``link``, ``system``, ``model``, ``policy`` or ``calibration``.
+        ``unit``, ``device``, ``dram``, ``drive``, ``link``, ``system``, ``model``, ``policy``, ``calibration`` or
+        ``energy``.
     name, description : str
         Name and what it is.
     fields : dict of str to Value
@@ -126,6 +128,7 @@ def catalogue() -> list[Entry]:
             for name, factor in factors().items()
         },
     )
+    energy = Entry("energy", "default", "costs of a bit, an operation and a second", dict(cost_values()))
     policies = [
         Entry("policy", name, "placement of the KV cache", {"rule": Value(rule, "text", "sim/placement.py")})
         for name, rule in PLACEMENTS.items()
@@ -161,7 +164,7 @@ def catalogue() -> list[Entry]:
         Entry("policy", name, "selection of tokens", {"rule": Value(method.description, "text", method.source)})
         for name, method in METHODS.items()
     ]
-    return [*units, *devices, *drams, *drives, *links, *systems, *models, *policies, calibration]
+    return [*units, *devices, *drams, *drives, *links, *systems, *models, *policies, calibration, energy]
 
 
 def _fields(model: Model) -> dict[str, Value]:

@@ -34,6 +34,8 @@ class GpuNode:
         Share of the memory that a server uses.
     collectives : Collectives
         How they exchange over their links.
+    idle_w, board_w : Value or None
+        Power of one at rest and at most, its memory included; None where nothing published was found.
     """
 
     count: Value
@@ -44,6 +46,8 @@ class GpuNode:
     host_bytes_per_s: Value
     usable: Value
     collectives: Collectives = COLLECTIVES["nvlink"]
+    idle_w: Value | None = None
+    board_w: Value | None = None
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,10 @@ class GpuServer:
 _ADA = "NVIDIA Ada GPU architecture whitepaper, GeForce RTX 4090"
 _BLACKWELL = "NVIDIA RTX PRO 6000 Blackwell Workstation Edition data sheet"
 _H100 = "NVIDIA H100 SXM data sheet"
+_H100_IDLE_W = Value(
+    80.3, "W", "serialalice.pt GPU energy benchmark: an H200 without load, measured; taken for the H100, the same die"
+)
+_H100_BOARD_W = Value(700.0, "W", f"{_H100}: up to 700 W")
 _VLLM_SHARE = Value(0.9, "1", "vLLM documentation: gpu_memory_utilization, default")
 _ONE = Value(1, "1", "one card")
 
@@ -90,6 +98,8 @@ _SERVERS = (
             allreduce_bytes_per_s=Value(450e9, "bytes/s", f"{_H100}: NVLink4 900 GB/s, both directions together"),
             host_bytes_per_s=Value(64e9, "bytes/s", f"{_H100}: PCI Express 5.0 at 16 lanes, 128 GB/s both directions"),
             usable=_VLLM_SHARE,
+            idle_w=_H100_IDLE_W,
+            board_w=_H100_BOARD_W,
         ),
     ),
     GpuServer(

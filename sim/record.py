@@ -8,15 +8,21 @@ from typing import TYPE_CHECKING, Any
 from sim.attention import ROOT_PRESET
 from sim.channel_cycles import channel_parts, channel_table, why_not_measured
 from sim.decode import decode_step
+from sim.energy.account import account
+from sim.energy.activity import steps_activity
 from sim.gpu import gpu_parts
 from sim.latent import latent_costs
 from sim.manifest import host, manifest, step_inputs
+from sim.placement import apportion
 from sim.provenance import Part, Provenance, combine
+from sim.serving.batch import StepWork
+from sim.serving.parallelism import choose_parallelism
 from sim.step import active_context
 from sim.tier import POWER_CAPS
 from sim.unit_cycles import unit_parts
 
 if TYPE_CHECKING:
+    from sim.energy.account import Energy
     from sim.models import Model
     from sim.step import LayerTime, StepRequest, StepTime
     from sim.system import System, Tier
@@ -26,7 +32,9 @@ __all__ = ["decode_record"]
 _US = 1e6
 
 
-def decode_record(system: System, model: Model, request: StepRequest) -> dict[str, Any]:
+def decode_record(
+    system: System, model: Model, request: StepRequest, *, energy_without: tuple[str, ...] = ()
+) -> dict[str, Any]:
     """Return the record of one decode step.
 
     Times are in microseconds and hold for the whole step unless the key says otherwise.
@@ -36,6 +44,8 @@ def decode_record(system: System, model: Model, request: StepRequest) -> dict[st
     system : System
     model : Model
     request : StepRequest
+    energy_without : tuple of str
+        Parts of :data:`sim.energy.account.PARTS` that the energy leaves out.
 
     Raises
     ------
@@ -43,6 +53,7 @@ def decode_record(system: System, model: Model, request: StepRequest) -> dict[st
         If the step can't be run.
     """
     step = decode_step(system, model, request)
+    energy = _energy(system, model, step, energy_without)
     attention_us = step.attention_s * _US
     reduction_us = step.reduction_s * _US
     per_token = model.kv_bytes_per_token
@@ -68,8 +79,7 @@ def decode_record(system: System, model: Model, request: StepRequest) -> dict[st
         "kv_bytes_total": request.batch * request.context * per_token,
         "kv_bytes_appended": request.batch * per_token,
         "weight_bytes": model.weight_bytes,
-        "energy_j": None,
-        "energy_note": "null: not every part has a model with a source",
+        **energy.to_record(),
         "power_cap": _power_cap(system, model, request),
         "latent_attention": _latent(system, model, request),
         "conflict": {
@@ -82,12 +92,36 @@ def decode_record(system: System, model: Model, request: StepRequest) -> dict[st
         "gpu": _gpu(system, step),
         "devices": [_device(tier, index, model, step) for index, tier in enumerate(system.tiers)],
         "layers": [_layer(entry) for entry in step.layers],
-        "provenance": _provenance(system, model, step),
+        "provenance": _provenance(system, model, step, energy),
         "deviations": [deviation.to_dict() for deviation in system.all_deviations()],
     }
     record["manifest"] = manifest(step_inputs(system, model, request))
     record["host"] = host()
     return record
+
+
+def _energy(system: System, model: Model, step: StepTime, left_out: tuple[str, ...]) -> Energy:
+    """Return the energy of the step."""
+    request, placed = step.request, step.placement
+    active = apportion(request.batch * active_context(request.context, request.keep), [tier.tokens for tier in placed])
+    tokens = tuple(chosen + tier.new_tokens for chosen, tier in zip(active, placed, strict=True))
+    none = (0,) * len(placed)
+    work = StepWork(
+        decoding=request.batch,
+        tier_tokens=tokens,
+        tier_requests=tuple(min(request.batch, count) for count in tokens),
+        prompt_requests=0,
+        prompt_tokens=0,
+        prompt_pairs=0,
+        prompt_context=none,
+        decode_appended=tuple(tier.new_tokens for tier in placed),
+        prompt_appended=none,
+        ending=request.batch,
+        swapped_tokens=0,
+    )
+    whole = choose_parallelism(system, tensor=None, pipeline=None, micro_batches=None)
+    activity = steps_activity(system, model, [work], whole, seconds=step.total_s, busy_s=step.total_s)
+    return account(system, activity, left_out=left_out)
 
 
 def _power_cap(system: System, model: Model, request: StepRequest) -> dict[str, Any]:
@@ -230,7 +264,7 @@ def _tier_parts(tier: Tier, model: Model, step: StepTime) -> tuple[Part, ...]:
     )
 
 
-def _provenance(system: System, model: Model, step: StepTime) -> dict[str, Any]:
+def _provenance(system: System, model: Model, step: StepTime, energy: Energy) -> dict[str, Any]:
     """Return class and parts of every number of the record's first level."""
     shape = Part("model shape", "literature", model.source)
     gpu = combine(gpu_parts(system, model))
@@ -249,6 +283,7 @@ def _provenance(system: System, model: Model, step: StepTime) -> dict[str, Any]:
     numbers: dict[str, Provenance] = {
         "step_us": whole,
         "tokens_per_s": whole,
+        "energy_j": combine([energy.provenance, whole]),
         "gpu_us": gpu,
         "attention_us": attention,
         "link_us": links,

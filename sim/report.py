@@ -21,7 +21,7 @@ from sim.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["decode_row", "decode_tables", "print_tables", "to_csv", "to_json", "write_text"]
+__all__ = ["decode_row", "decode_tables", "energy_lines", "print_tables", "to_csv", "to_json", "write_text"]
 
 _SIGNIFICANT = 12
 _WIDTH = 120
@@ -153,8 +153,32 @@ def decode_tables(record: Mapping[str, Any]) -> list[Table | str]:
         f"{record['tokens_per_s']:,.1f} tokens/s; reduction {record['reduction_share']:.2%} of attention",
         f"power cap read as {cap['kind']}; as {cap['other']['kind']} the step takes {cap['other']['step_us']:,.1f} us",
     ]
+    lines += energy_lines(record, record["batch"])
     lines += [_latent_line(cost) for cost in record["latent_attention"]]
     return [summary, devices, *lines, *(_channel_line(device) for device in record["devices"])]
+
+
+def energy_lines(record: Mapping[str, Any], tokens: int) -> list[str]:
+    """Return energy in words: by part, and what is left out or has no source.
+
+    Parameters
+    ----------
+    record : mapping
+        Of a step or a run.
+    tokens : int
+        Tokens that were given.
+    """
+    energy = record["energy"]
+    parts = ", ".join(f"{name} {joules:,.4g}" for name, joules in energy["parts_j"].items())
+    lines = [f"energy in J [modelled]: {parts}"]
+    if energy["left_out"]:
+        lines.append(f"left out of the energy: {', '.join(energy['left_out'])}")
+    if record["energy_j"] is None:
+        return [*lines, f"energy_j: {record['energy_note']}"]
+    each = f", {record['energy_j'] / tokens:,.4g} a token" if tokens else ""
+    board = energy["gpu_board_j"]
+    bound = f"; GPUs and their memory at board power while steps run: {board:,.4g}" if board is not None else ""
+    return [*lines, f"{record['energy_j']:,.4g} J in all{each}{bound}"]
 
 
 def _latent_line(cost: Mapping[str, Any]) -> str:

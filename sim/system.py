@@ -35,6 +35,8 @@ class Gpu:
         Memory of all GPUs kept free for management.
     collectives : Collectives
         How they exchange over their links.
+    idle_w, board_w : Value or None
+        Power of one at rest and at most, its memory included; None where nothing published was found.
     """
 
     count: Value
@@ -43,6 +45,8 @@ class Gpu:
     allreduce_bytes_per_s: Value
     reserved_bytes: Value
     collectives: Collectives = COLLECTIVES["nvlink"]
+    idle_w: Value | None = None
+    board_w: Value | None = None
 
     def values(self) -> Iterator[tuple[str, Value]]:
         """Yield every number of its own by its name."""

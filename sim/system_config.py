@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 __all__ = ["load_system", "system_names"]
 
 _GPU_KEYS = ("count", "peak_flops", "stacks_per_gpu", "allreduce_bytes_per_s", "reserved_bytes")
+_POWER_KEYS = ("idle_w", "board_w")
+"""Keys of the GPUs without which their energy is not known."""
+
 _TOP_KEYS = {"name", "base", "description", "source", "gpu", "links", "tiers", "deviations"}
 _TIER_KEYS = {"name", "device", "count", "path", "shared_with_gpu", "values"}
 
@@ -57,8 +60,9 @@ def load_system(name: str) -> System:
     where = f"system {name}"
     _check_keys(where, table, _TOP_KEYS)
     gpu = _table(where, table, "gpu")
-    _check_keys(f"{where}: gpu", gpu, {*_GPU_KEYS, "collectives"})
-    values = {key: _value(f"{where}: gpu", gpu, key, inherited, f"gpu.{key}") for key in _GPU_KEYS}
+    _check_keys(f"{where}: gpu", gpu, {*_GPU_KEYS, *_POWER_KEYS, "collectives"})
+    keys = (*_GPU_KEYS, *(key for key in _POWER_KEYS if key in gpu))
+    values = {key: _value(f"{where}: gpu", gpu, key, inherited, f"gpu.{key}") for key in keys}
     links: dict[str, Link] = {}
     link_values: dict[str, Value] = {}
     link_tables = _table(where, table, "links")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from sim.commands.options import add_command, add_json, fraction, natural, number, positive
+from sim.commands.options import add_command, add_energy, add_json, fraction, natural, number, positive
+from sim.energy.account import check_parts
 from sim.errors import ConfigError, UnknownNameError
 from sim.model_config import load_model
 from sim.placement import PLACEMENTS
@@ -49,6 +50,7 @@ examples:
   nearkv decode --system karat-seed --scenario worked-example --json"""
 
 _TIERED = ("placement", "keep", "power_cap", "allow_mla")
+_TIERED_ONLY = (*_TIERED, "energy_without")
 """Options of systems whose memories are tiers."""
 
 _RETRIEVAL = ("method", "budget", "dense_layers", "set")
@@ -107,6 +109,7 @@ def add_parser(commands: Subparsers[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--set", action="append", metavar="NAME=X", help="replace a number of the system, such as pnm.count=64"
     )
+    add_energy(parser)
     add_json(parser)
 
 
@@ -118,7 +121,7 @@ def run(arguments: argparse.Namespace) -> int:
     if missing:
         raise ConfigError(f"{', '.join(missing)} must be given unless --scenario is (see nearkv decode --help)")
     if arguments.system in retrieval_names():
-        _refuse(arguments, _TIERED, "whose memories are no tiers")
+        _refuse(arguments, _TIERED_ONLY, "whose memories are no tiers")
         system = load_retrieval_system(arguments.system).with_numbers(_numbers(arguments.set or []))
         request = RetrievalRequest(
             context=arguments.context, batch=arguments.batch, **_given(arguments, ("method", "budget", "dense_layers"))
@@ -129,7 +132,10 @@ def run(arguments: argparse.Namespace) -> int:
         _known_system(arguments.system)
         _refuse(arguments, _RETRIEVAL, "which has no retrieval")
         request = StepRequest(context=arguments.context, batch=arguments.batch, **_given(arguments, _TIERED))
-        record = decode_record(load_system(arguments.system), load_model(arguments.model), request)
+        without = check_parts(arguments.energy_without or ())
+        record = decode_record(
+            load_system(arguments.system), load_model(arguments.model), request, energy_without=without
+        )
         tables = decode_tables
     if arguments.json:
         sys.stdout.write(to_json(record))

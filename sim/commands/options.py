@@ -7,12 +7,13 @@ import math
 import re
 from typing import TYPE_CHECKING
 
+from sim.energy.account import PARTS
 from sim.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Subparsers", "add_command", "add_json", "fraction", "natural", "number", "positive"]
+__all__ = ["Subparsers", "add_command", "add_energy", "add_json", "fraction", "natural", "number", "positive"]
 
 Subparsers = argparse._SubParsersAction  # pyright: ignore[reportPrivateUsage]
 """What :meth:`argparse.ArgumentParser.add_subparsers` returns."""
@@ -41,6 +42,16 @@ def add_command(
 def add_json(parser: argparse.ArgumentParser) -> None:
     """Add ``--json``."""
     parser.add_argument("--json", action="store_true", help="print exactly one JSON object")
+
+
+def add_energy(parser: argparse.ArgumentParser) -> None:
+    """Add ``--energy-without``."""
+    parser.add_argument(
+        "--energy-without",
+        action="append",
+        metavar="PART",
+        help=f"leave a part out of the energy: {', '.join(PARTS)}; may be given several times",
+    )
 
 
 def positive(option: str) -> Callable[[str], int]:

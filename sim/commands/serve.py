@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from sim.commands.options import add_command, add_json, number, positive
+from sim.commands.options import add_command, add_energy, add_json, number, positive
 from sim.commands.tier_options import add_tier_options, tier_plan
+from sim.energy.account import check_parts
 from sim.errors import ConfigError
 from sim.model_config import load_model
-from sim.report import print_tables, to_csv, to_json, write_text
+from sim.report import energy_lines, print_tables, to_csv, to_json, write_text
 from sim.serving.fill import FILL_RULES
 from sim.serving.machine import load_machine
 from sim.serving.parameters import ADMISSIONS, PREEMPTIONS, SCHEDULERS, ServerParams
@@ -94,6 +95,7 @@ def add_parser(commands: Subparsers[argparse.ArgumentParser]) -> None:
     )
     parser.add_argument("--seed", type=_seed, default=0, metavar="N", help="seed of what is read (default: 0)")
     add_tier_options(parser)
+    add_energy(parser)
     parser.add_argument("--report", metavar="DIR", help="also write record, rows and figure into a folder")
     add_json(parser)
 
@@ -136,6 +138,7 @@ def run(arguments: argparse.Namespace) -> int:
         tensor_parallel=arguments.tp,
         pipeline_parallel=arguments.pp,
         micro_batches=arguments.micro_batches,
+        energy_without=check_parts(arguments.energy_without or ()),
     )
     machine, model = load_machine(arguments.system), load_model(arguments.model)
     trace = read_trace(Path(arguments.trace))
@@ -245,5 +248,6 @@ def _lines(record: dict[str, Any]) -> list[str]:
         lines.append(f"{record['slo_ms']:g} ms: p99 tbt {met['p99_tbt']}, mean tpot {met['mean_tpot']}")
     parts = ", ".join(f"{name} {seconds:,.1f}" for name, seconds in record["parts_s"].items())
     lines.append(f"busy {record['busy_s']:,.1f} s: {parts}")
+    lines += energy_lines(record, record["tokens_out"])
     lines.append(f"{record['host']['steps_per_s']:,.0f} steps/s here, {record['wall_s']:.1f} s")
     return lines

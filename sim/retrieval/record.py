@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 __all__ = ["retrieval_record"]
 
 _US = 1e6
+_NO_ENERGY = {
+    True: "no source for what a bit and an operation of PNM devices cost",
+    False: "bytes and operations of selection on GPUs are counted in time alone",
+}
 _PLACEMENTS = {"pnm": "home-device", "host": "host", "gpu": "gpu"}
 
 
@@ -83,7 +87,7 @@ def retrieval_record(system: RetrievalSystem, model: Model, request: RetrievalRe
         "kv_bytes_total": request.batch * request.context * model.kv_bytes_per_token,
         "weight_bytes": weight_bytes(system, model),
         "energy_j": None,
-        "energy_note": "null: not every part has a model with a source",
+        "energy_note": "null: " + _NO_ENERGY[system.pnm is not None],
         "largest_batch": _largest_batch(system, model, request),
         "gpu": _gpu(step),
         "stages": stages,

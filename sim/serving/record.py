@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sim.calibration import factors
+from sim.energy.account import account
+from sim.energy.activity import steps_activity
 from sim.manifest import host, manifest
 from sim.provenance import Part, combine
 from sim.serving.host import SERVER_FACTORS
@@ -19,6 +21,7 @@ from sim.serving.saturation import is_saturated
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from sim.energy.account import Energy
     from sim.serving.service import Service
 
 __all__ = ["request_rows", "service_record"]
@@ -73,8 +76,7 @@ def service_record(service: Service, *, slo_ms: float | None) -> dict[str, Any]:
         "slo_attained": _slo(slo_ms, tbt, times["tpot"]),
         "preemptions": log.preemptions,
         "saturated": not request.sessions and is_saturated(log, came),
-        "energy_j": None,
-        "energy_note": "null: not every part has a model with a source",
+        **_energy(service).to_record(),
         **moves_record(service),
         "swapped_tokens": log.swapped_tokens,
         "prompt_tokens_computed": log.prompt_tokens,
@@ -169,6 +171,15 @@ def _slo(slo_ms: float | None, tbt: dict[str, Any] | None, tpot_s: npt.NDArray[n
     if slo_ms is None or tbt is None or not len(tpot_s):
         return None
     return {"p99_tbt": tbt["p99"] <= slo_ms, "mean_tpot": float(tpot_s.mean()) * _MS <= slo_ms}
+
+
+def _energy(service: Service) -> Energy:
+    """Return the energy from the first arrival on to the end of the last step."""
+    log = service.log
+    activity = steps_activity(
+        service.machine, service.model, log.works, service.parallelism, seconds=log.end_s, busy_s=log.busy_s
+    )
+    return account(service.machine, activity, left_out=service.request.energy_without)
 
 
 def _tiers(service: Service) -> list[dict[str, Any]]:

@@ -61,6 +61,8 @@ class ServiceRequest:
         Prompts are computed from where their beginning is no longer stored.
     tensor_parallel, pipeline_parallel, micro_batches : int or None
         As :func:`sim.serving.parallelism.choose_parallelism` takes them.
+    energy_without : tuple of str
+        Parts of :data:`sim.energy.account.PARTS` that the energy leaves out.
 
     Raises
     ------
@@ -79,6 +81,7 @@ class ServiceRequest:
     tensor_parallel: int | None = None
     pipeline_parallel: int | None = None
     micro_batches: int | None = None
+    energy_without: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.fill not in FILL_RULES:

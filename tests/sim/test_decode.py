@@ -60,7 +60,7 @@ def test_record_has_the_promised_keys() -> None:
     for device in record["devices"]:
         assert set(device) >= DEVICE_KEYS
         assert device["cycles"] == pytest.approx(device["us"] * 1e-6 * device["clock_hz"], abs=0.5)
-    assert record["energy_j"] is None
+    assert record["energy_j"] == pytest.approx(sum(record["energy"]["parts_j"].values()))
     assert json.loads(to_json(record))["model"] == "llama-3.1-70b"
 
 

@@ -25,7 +25,7 @@ def test_every_number_has_unit_and_source(entry) -> None:
 
 def test_catalogue_holds_every_kind() -> None:
     kinds = {entry.kind for entry in catalogue()}
-    assert kinds == {"unit", "device", "dram", "drive", "link", "system", "model", "policy", "calibration"}
+    assert kinds == {"unit", "device", "dram", "drive", "link", "system", "model", "policy", "calibration", "energy"}
     names = [(entry.kind, entry.name) for entry in catalogue()]
     assert len(set(names)) == len(names)
 

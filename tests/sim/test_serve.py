@@ -105,7 +105,7 @@ def test_every_row_token_and_byte_is_accounted_for(
     if record["refused"]:
         room = record["refused_bytes"]["room"]
         assert record["refused_bytes"]["least"] == record["refused_bytes"]["most"] == 100_000 * 131_072 > room
-    assert record["energy_j"] is None
+    assert (record["energy_j"] is None) == (system == "rtx-4090")
     assert record["busy_s"] <= record["sim_s"]
     assert sum(record["parts_s"].values()) == pytest.approx(record["busy_s"], rel=1e-9)
 
