@@ -8,7 +8,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sim.commands import compare_attacc, compare_genz, compare_vllm
+from sim.commands import compare_attacc, compare_energy, compare_genz, compare_vllm
 from sim.commands.options import Subparsers, add_command, add_json
 from sim.commands.study import add_measuring_options, measured_rows
 from sim.comparisons.row import comparison_table
@@ -45,6 +45,7 @@ examples:
   nearkv compare gemv
   nearkv compare reduction
   nearkv compare area
+  nearkv compare energy
   nearkv compare vllm --data validation
   nearkv compare karat-paper"""
 
@@ -76,6 +77,7 @@ def add_parser(commands: Subparsers[argparse.ArgumentParser]) -> None:
     entry.add_argument("--liberty", metavar="FILE", help="cell library, plain or gzipped (default: our own)")
     add_json(entry)
     compare_attacc.add_parser(names)
+    compare_energy.add_parser(names)
     compare_genz.add_parser(names)
     compare_vllm.add_parser(names)
 

@@ -29,7 +29,16 @@ from sim.model_config import load_model
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["GPU_STEPS", "PIM_STEPS", "STEP_NOTES", "STEP_TABLES", "GpuStep", "PimStep", "attacc_step_rows"]
+__all__ = [
+    "GPU_STEPS",
+    "PIM_STEPS",
+    "STEP_NOTES",
+    "STEP_TABLES",
+    "GpuStep",
+    "PimStep",
+    "attacc_gpus",
+    "attacc_step_rows",
+]
 
 _ATTACC = "scale-snu/attacc_simulator c600051"
 _SOURCE = f"{_ATTACC}, main.py --gpu A100a --ngpu 8 --lin 2048 --lout 2"
@@ -98,7 +107,7 @@ STEP_NOTES = (
 """What is not like for like."""
 
 
-def _server() -> GpuServer:
+def attacc_gpus() -> GpuServer:
     """Return AttAcc's GPUs."""
     config = f"{_ATTACC}, config.py: A100a"
     return GpuServer(
@@ -148,7 +157,7 @@ def _gpu_rows(step: GpuStep) -> list[dict[str, Any]]:
     """Return the rows of one step on GPUs."""
     fitted = factors()["gpu_attention_utilisation"]
     memory = factors()["gpu_memory_utilisation"].value
-    model, server = load_model(step.model), _server()
+    model, server = load_model(step.model), attacc_gpus()
 
     def parts(machine: GpuServer, utilisation: float) -> StepParts:
         return decode_parts(

@@ -10,6 +10,8 @@ import pytest
 
 from sim.cli import main
 from sim.collectives import ring_bytes
+from sim.comparisons.energy import attacc_energy_rows, ispass_rows, read_ispass
+from sim.comparisons.vllm import RUNS, read_recording
 from sim.energy.account import PARTS, account, check_parts
 from sim.energy.activity import Activity, steps_activity
 from sim.energy.costs import GPU_BYTE, HOST, LINKS, MEMORIES, cost_values
@@ -19,6 +21,7 @@ from sim.model_config import load_model
 from sim.serving.batch import StepWork
 from sim.serving.parallelism import Parallelism, choose_parallelism
 from sim.system_config import load_system
+from tests.helpers.data import data_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -203,3 +206,27 @@ def test_decode_and_serve_say_it(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "energy_j: null: no source for gpu (power of a GPU of rtx-4090" in capsys.readouterr().out
     assert main([*run, "--system", "pam", "--energy-without", "disk"]) == 2
     assert "part of the energy must be a known name, not 'disk'" in capsys.readouterr().err
+
+
+def test_attacc_rows() -> None:
+    rows = attacc_energy_rows()
+    missed = [row["name"] for row in rows if not row["within"]]
+    assert missed == ["GPT-175B, attention in memory, batch 64"]
+    # 174 G weights of 16 bit and 2,049 tokens at 3.59 pJ through the pins and 0.46 through the caches.
+    weights = 96 * 12 * 12288**2
+    least = (2 * weights + 2049 * 2 * 2 * 96 * 12288) * 8 * (3.59 + 0.46) * 1e-12 + 2 * weights * 0.16e-12
+    assert least < rows[0]["ours"] < 1.01 * least
+
+
+def test_ispass_rows(tmp_path: Path) -> None:
+    folder = data_file("validation", "ispass26_fig10_component_energy.tsv").parent
+    components = read_ispass(folder)
+    # All of it over 52.395 s of a node of 219 W, and the joules of a token that are published.
+    assert components["Others"] == pytest.approx(219 * 52.395, rel=1e-4)
+    requests = read_recording(folder / RUNS[0].file)[0][:40]
+    rows = ispass_rows(components, requests)
+    assert [row["unit"] for row in rows] == ["J/token"] * 3
+    assert rows[0]["reference"] == pytest.approx(15703.27 / 36952.84 * 0.281906, rel=1e-4)
+    assert rows[0]["ours"] < rows[1]["ours"]
+    with pytest.raises(ConfigError, match="must have a column gpu-only of numbers"):
+        read_ispass(tmp_path)
