@@ -188,7 +188,7 @@ def test_growths_by_hand(steps: list[dict[str, Any]]) -> None:
     # The DIMMs read, write and read back: 7.05 ms of 1.024 TB/s.
     assert row["unhidden_us"] == pytest.approx(3 * 7341 * 327_680 / 1.024e12 * 1e6)
     # Of the stacks' 0.27 ms the part in the products' time would come on top if their reads left no gaps.
-    assert 0.002 < row["no_gaps"] < 3 * 7341 * 327_680 / 26.624e12 * 1e6 / row["step_us"] < 0.004
+    assert 0.0015 < row["no_gaps"] < 3 * 7341 * 327_680 / 26.624e12 * 1e6 / row["step_us"] < 0.004
     swapped = found["llama-3.1-70b", 32768, 64, 1.0, "each way"]
     assert swapped["swaps"][0]["tokens"] == 14681
     assert (swapped["within"], swapped["reached"]) == (False, pytest.approx(swapped["exposed_us"] / row["step_us"]))
