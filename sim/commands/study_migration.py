@@ -21,7 +21,7 @@ _SYSTEM = "pam"
 _DETAILS = """\
 Reads of flash by slots wanted of a page and by placement, writes by how full it is; growth of the decode table's steps
 while 0.7 % of the tokens move, as PAM prints, in time that memories and links have to spare; the host's way beside the
-DMA's. --area adds the DMA's gate equivalents beside those of processing and reduction units, which takes some minutes
+DMA's. --area adds the DMA's gate equivalents beside those of processing and reduction units, which takes a while
 the first time. What is asked and not reached is shown, and is no failure.
 
 examples:
