@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from golden.checks import require_int, require_type
 from golden.formats import BF16, FP8_E4M3, FP16, FP32, FloatFormat
 
-__all__ = ["KARAT_SCORES", "MODES", "ScoreMode", "ScoreSpec"]
+__all__ = ["KARAT_SCORES", "MODES", "MOST_BLOCK_KEYS", "ScoreMode", "ScoreSpec"]
+
+MOST_BLOCK_KEYS = 256
+"""Most keys of a block."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +31,7 @@ class ScoreMode:
     scaled : bool
         Every key has an fp32 factor of its own.
     block_keys : int
-        Keys whose largest score is one candidate's; 1 to 256.
+        Keys whose largest score is one candidate's; 1 to :data:`MOST_BLOCK_KEYS`.
 
     Raises
     ------
@@ -46,7 +49,7 @@ class ScoreMode:
     def __post_init__(self) -> None:
         for name in ("wide", "relu", "largest", "bounds", "scaled"):
             require_type(name, getattr(self, name), bool)
-        require_int("block_keys", self.block_keys, 1, 256)
+        require_int("block_keys", self.block_keys, 1, MOST_BLOCK_KEYS)
 
     @property
     def columns(self) -> int:

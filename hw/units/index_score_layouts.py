@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from amaranth.lib import data
 
 from golden.formats import FP32
+from golden.retrieval.index_spec import MOST_BLOCK_KEYS
 
 if TYPE_CHECKING:
     from hw.index_score_params import IndexScoreParams
@@ -27,7 +28,7 @@ def command_layout(params: IndexScoreParams) -> data.StructLayout:
             "beats": range(params.query_rows),
             "groups": range(params.max_groups),
             "last_lane": range(params.spec.head_lanes),
-            "block": 8,
+            "block": range(MOST_BLOCK_KEYS),
             "wide": 1,
             "relu": 1,
             "largest": 1,

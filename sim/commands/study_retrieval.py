@@ -39,7 +39,7 @@ def add_retrieval(studies: Subparsers[argparse.ArgumentParser]) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the rows of the study; return 1 if selection adds more than its limit, else 0."""
+    """Print the rows of the study; return 1 if scoring falls behind or selection adds more than its limit, else 0."""
     from sim.studies.retrieval_quality import drawn_samples, quality_rows, read_samples
     from sim.studies.retrieval_scan import scan_rows
     from sim.studies.retrieval_tables import retrieval_study_tables
@@ -65,7 +65,10 @@ def run(arguments: argparse.Namespace) -> int:
     over = [str(row["name"]) for row in scans if row["within"] is False]
     if over:
         print(f"selection must stay within its limit, it does not at {', '.join(over)}", file=sys.stderr)
-    return 1 if over else 0
+    behind = [str(row["name"]) for row in scans if row["keeps_up"] is False]
+    if behind:
+        print(f"scoring must keep up with its keys, it does not at {', '.join(behind)}", file=sys.stderr)
+    return 1 if over or behind else 0
 
 
 def _flat(row: Mapping[str, Any], key: str) -> Any:

@@ -9,7 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from golden.retrieval.index_spec import MODES
 from sim.errors import ConfigError
+from sim.retrieval.scoring import IndexScan
 from sim.retrieval.work import LayerWork, attend_all
 
 if TYPE_CHECKING:
@@ -38,8 +40,10 @@ class _Index:
     ----------
     candidates, chosen : int
         Scores, and how many of them are selected.
-    elements : int
-        Elements of the index that are read to score them.
+    keys, key_dim : int
+        Keys or pages that are read to score them, and elements of a key.
+    mode : str
+        How they are scored, of :data:`golden.retrieval.index_spec.MODES`.
     lists : bool
         Candidates are lists of token ids.
     pinned : int
@@ -48,9 +52,16 @@ class _Index:
 
     candidates: int
     chosen: int
-    elements: int
+    keys: int
+    key_dim: int
+    mode: str
     lists: bool = False
     pinned: int = 0
+
+    @property
+    def elements(self) -> int:
+        """Elements of the index that are read."""
+        return self.keys * MODES[self.mode].columns * self.key_dim
 
 
 @dataclass(frozen=True)
@@ -73,12 +84,19 @@ class Method:
 
 def _pages(tokens: int, dim: int, budget: int) -> _Index:
     pages = -(-tokens // _PAGE_TOKENS)
-    return _Index(candidates=pages, chosen=-(-budget // _PAGE_TOKENS), elements=2 * pages * dim)
+    return _Index(candidates=pages, chosen=-(-budget // _PAGE_TOKENS), keys=pages, key_dim=dim, mode="page-bounds")
 
 
 def _clusters(tokens: int, dim: int, budget: int) -> _Index:
     clusters = -(-tokens // _CLUSTER_TOKENS)
-    return _Index(candidates=clusters, chosen=-(-budget // _CLUSTER_TOKENS), elements=clusters * dim, lists=True)
+    return _Index(
+        candidates=clusters,
+        chosen=-(-budget // _CLUSTER_TOKENS),
+        keys=clusters,
+        key_dim=dim,
+        mode="centroids",
+        lists=True,
+    )
 
 
 def _representatives(tokens: int, dim: int, budget: int) -> _Index:
@@ -87,13 +105,15 @@ def _representatives(tokens: int, dim: int, budget: int) -> _Index:
     return _Index(
         candidates=full + bool(rest),
         chosen=-(-budget // _BLOCK_TOKENS),
-        elements=(_REPRESENTATIVES * full + rest) * dim,
+        keys=_REPRESENTATIVES * full + rest,
+        key_dim=dim,
+        mode="representatives",
         pinned=_SINKS + _WINDOW,
     )
 
 
 def _labels(tokens: int, dim: int, budget: int) -> _Index:
-    return _Index(candidates=tokens, chosen=budget, elements=tokens * -(-dim // _LABEL_SHARE))
+    return _Index(candidates=tokens, chosen=budget, keys=tokens, key_dim=-(-dim // _LABEL_SHARE), mode="labels")
 
 
 METHODS = {
@@ -159,6 +179,7 @@ def method_work(attention: Attention, layer: Layer, tokens: int, method: str, bu
     return LayerWork(
         score_bytes=score_bytes,
         score_flops=2 * attention.num_heads * index.elements,
+        scan=IndexScan(mode=MODES[index.mode], heads=attention.num_heads // heads, dim=index.key_dim, keys=index.keys),
         selections=heads,
         candidates=index.candidates,
         chosen=index.chosen,

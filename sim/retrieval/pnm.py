@@ -3,7 +3,7 @@
 Every request has one home device; requests are dealt to nodes and devices in turn, so the busiest device has
 ``r = ceil(B / devices)``, and serves them stage by stage::
 
-    score    max(index bytes / memory, operations / cores)
+    score    (loading and draining of the unit) / clock + max(index bytes / memory, cycles of the keys / clock)
     select   r * selections * (cycles from the last score to the last id, :mod:`hw.timing.top_k`) / clock
     gather   latency of the first burst + max(bytes / memory, cycles of the gather unit / clock)
     attend   what its operations take beyond the gathering, which it follows token by token
@@ -12,6 +12,9 @@ The index query goes first, so that scoring starts; the query and the step's own
 add what scoring and selecting don't hide. A transfer takes half the link's round trip and its bytes at the slowest of
 the device's link, its node's, and those of the GPUs' nodes. Scores that arrive while selection is under way wait: a
 shard stores one request's at a time.
+
+Each channel has a scoring unit (:mod:`sim.retrieval.scoring`). What it has no room for, more heads or elements than its
+query's store or more keys than it numbers, is scored by the cores, ``max(index bytes / memory, operations / cores)``.
 
 Memory and cores run at the shares of their peaks that ``calibration.toml`` gives; there is no model of LPDDR's rows
 and refresh. Ids are spread evenly over channels.
@@ -26,6 +29,7 @@ from hw.timing import gather, top_k
 from sim.calibration import factors
 from sim.errors import UnsupportedError
 from sim.provenance import Part
+from sim.retrieval.scoring import scan_cycles
 from sim.retrieval.stages import Stage
 
 if TYPE_CHECKING:
@@ -109,17 +113,7 @@ def pnm_stages(system: RetrievalSystem, attention: Attention, work: LayerWork, b
         name = "index query out" if work.query_bytes else "query out"
         stages.append(_link_stage(name, first_s, first_s, mine * early))
     if work.score_bytes:
-        peak = (device.fp8_flops if work.score_fp8 else device.bf16_flops).number * share
-        times = {"memory": mine * work.score_bytes / memory, "compute": mine * work.score_flops / peak}
-        bound = max(times, key=lambda key: times[key])
-        scored = Stage(
-            name="score",
-            seconds=times[bound],
-            busy_s=times[bound],
-            bound=bound,
-            read_bytes=mine * work.score_bytes,
-            flops=mine * work.score_flops,
-        )
+        scored = _score_stage(pool, work, mine, memory, share)
         assert units.top_k is not None, "the preset has units of selection"
         cycles = mine * work.selections * select_cycles(units.top_k, work.candidates, work.chosen)
         selected = Stage(name="select", seconds=cycles / clock, busy_s=cycles / clock, bound="unit", unit_cycles=cycles)
@@ -132,6 +126,31 @@ def pnm_stages(system: RetrievalSystem, attention: Attention, work: LayerWork, b
     back = latency + _sent_s(system, pool, batch, output_bytes(attention))
     stages.append(_link_stage("output back", back, back, mine * output_bytes(attention)))
     return stages
+
+
+def _score_stage(pool: PnmPool, work: LayerWork, mine: int, memory: float, share: float) -> Stage:
+    """Return scoring by the channels' units, or by the cores where those have no room."""
+    device, params = pool.device, UNIT_PRESETS[pool.unit_preset].index_score
+    assert params is not None, "the preset has a scoring unit"
+    clock = device.core_clock_hz.number
+    found = scan_cycles(params, work.scan, device.channels.integer) if work.scan else None
+    read_s = mine * work.score_bytes / memory
+    scans = mine * work.selections
+    if found is None:
+        peak = (device.fp8_flops if work.score_fp8 else device.bf16_flops).number * share
+        around_s, other, other_s = 0.0, "compute", mine * work.score_flops / peak
+    else:
+        around_s, other, other_s = scans * found.around / clock, "unit", scans * found.keys / clock
+    seconds = around_s + max(read_s, other_s)
+    return Stage(
+        name="score",
+        seconds=seconds,
+        busy_s=seconds,
+        bound="memory" if read_s >= other_s else other,
+        read_bytes=mine * work.score_bytes,
+        flops=mine * work.score_flops,
+        unit_cycles=scans * found.total if found else 0,
+    )
 
 
 def _attend_stages(
@@ -180,8 +199,8 @@ def _link_stage(name: str, seconds: float, busy_s: float, sent: int) -> Stage:
     return Stage(name=name, seconds=seconds, busy_s=busy_s, bound="link", read_bytes=sent)
 
 
-def pnm_sources(system: RetrievalSystem, stage: str) -> tuple[Part, ...]:
-    """Return what the time of a stage is made from."""
+def pnm_sources(system: RetrievalSystem, stage: str, by_unit: bool) -> tuple[Part, ...]:
+    """Return what the time of a stage is made from; ``by_unit`` tells scores of units from those of cores."""
     pool = system.pnm
     assert pool is not None, "the sources are those of PNM devices"
     device = pool.device
@@ -202,9 +221,12 @@ def pnm_sources(system: RetrievalSystem, stage: str) -> tuple[Part, ...]:
         Part("rate of a node", "literature", pool.node_bytes_per_s.source),
         Part("transfers", "modelled", "sim/retrieval/pnm.py: simultaneous, at the slowest link"),
     )
-    unit = {name: Part(f"cycles of {name}", "formula-rtl", f"hw/timing/{name}.py") for name in ("top_k", "gather")}
+    unit = {
+        name: Part(f"cycles of {name}", "formula-rtl", f"hw/timing/{name}.py")
+        for name in ("index_score", "top_k", "gather")
+    }
     return {
-        "score": (*memory, *cores),
+        "score": (*memory, unit["index_score"], clock, even) if by_unit else (*memory, *cores),
         "select": (unit["top_k"], clock, even),
         "gather": (unit["gather"], clock, even, *memory),
         "attend": (*memory, *cores),

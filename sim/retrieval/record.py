@@ -54,7 +54,7 @@ def retrieval_record(system: RetrievalSystem, model: Model, request: RetrievalRe
     index_token = sum(entry.count * entry.work.index_token_bytes for entry in step.layers)
     stages = _stages(system, step)
     gpu = combine(gpu_sources(system, model))
-    attention = combine(part for stage in stages for part in _sources(system, stage["name"]))
+    attention = combine(part for stage in stages for part in _sources(system, stage["name"], stage["unit"] is not None))
     record: dict[str, Any] = {
         "system": system.name,
         "model": model.name,
@@ -114,9 +114,9 @@ def retrieval_record(system: RetrievalSystem, model: Model, request: RetrievalRe
     return record
 
 
-def _sources(system: RetrievalSystem, stage: str) -> tuple[Part, ...]:
+def _sources(system: RetrievalSystem, stage: str, by_unit: bool) -> tuple[Part, ...]:
     """Return what the time of a stage is made from."""
-    return gpu_attention_sources(system, stage) if system.pnm is None else pnm_sources(system, stage)
+    return gpu_attention_sources(system, stage) if system.pnm is None else pnm_sources(system, stage, by_unit)
 
 
 def _stages(system: RetrievalSystem, step: RetrievalStep) -> list[dict[str, Any]]:
@@ -126,9 +126,9 @@ def _stages(system: RetrievalSystem, step: RetrievalStep) -> list[dict[str, Any]
         each = [(entry.count, stage) for entry in step.layers for stage in entry.stages if stage.name == name]
         if not each:
             continue
-        provenance = combine(_sources(system, name))
-        units = [part for part in provenance.parts if part.kind == "formula-rtl"]
         cycles = sum(count * stage.unit_cycles for count, stage in each)
+        provenance = combine(_sources(system, name, cycles > 0))
+        units = [part for part in provenance.parts if part.kind == "formula-rtl"]
         longest = max(each, key=lambda entry: entry[0] * entry[1].busy_s)[1]
         found.append(
             {

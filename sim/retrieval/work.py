@@ -9,11 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from golden.retrieval.index_spec import MOST_BLOCK_KEYS, ScoreMode
+from sim.retrieval.scoring import IndexScan
+
 if TYPE_CHECKING:
     from sim.models import Attention, Layer
     from sim.selection import Selection
 
-__all__ = ["LayerWork", "attend_all", "trained_work"]
+__all__ = ["LayerWork", "attend_all", "index_scan", "trained_work"]
 
 _FP32_BYTES = 4
 _BF16_BYTES = 2
@@ -31,6 +34,8 @@ class LayerWork:
         Operations of scoring, multiplication and addition counted apart.
     score_fp8 : bool
         Index keys are fp8, else 16-bit.
+    scan : IndexScan or None
+        What each selection scores; None where nothing is scored, or in no mode of a scoring unit.
     selections : int
         Selections made one after another; 0 where none is.
     candidates : int
@@ -56,6 +61,7 @@ class LayerWork:
     score_bytes: int = 0
     score_flops: int = 0
     score_fp8: bool = False
+    scan: IndexScan | None = None
     selections: int = 0
     candidates: int = 0
     chosen: int = 0
@@ -84,6 +90,19 @@ def attend_all(attention: Attention, layer: Layer, tokens: int) -> LayerWork:
     )
 
 
+def index_scan(selection: Selection, tokens: int) -> IndexScan | None:
+    """Return what a model's own selection scores, every token by weighted heads; None if no unit has such blocks."""
+    if selection.block_tokens > MOST_BLOCK_KEYS:
+        return None
+    mode = ScoreMode(
+        wide=selection.key_bytes > selection.index_dim,
+        relu=selection.scale_bytes > 0,
+        scaled=selection.scale_bytes > 0,
+        block_keys=selection.block_tokens,
+    )
+    return IndexScan(mode=mode, heads=selection.index_heads, dim=selection.index_dim, keys=tokens)
+
+
 def trained_work(attention: Attention, selection: Selection, layer: Layer, tokens: int) -> LayerWork:
     """Return the work of a layer of a model with selection of its own.
 
@@ -109,6 +128,7 @@ def trained_work(attention: Attention, selection: Selection, layer: Layer, token
         score_bytes=owns * tokens * selection.stored_key_bytes,
         score_flops=owns * tokens * selection.flops_per_key,
         score_fp8=element_bytes < _BF16_BYTES,
+        scan=index_scan(selection, tokens) if owns else None,
         selections=int(owns),
         candidates=owns * -(-tokens // selection.block_tokens),
         chosen=owns * selection.top_k,

@@ -1,8 +1,9 @@
 """What selecting adds to scoring on a PNM device, over the tokens of a request.
 
-Scores come at the rate of the index keys: the device's printed memory rate, shared by its channels, or its cores' peak
-where that is less. Selection is the formula of the top-k unit's RTL: with ids spread evenly over its shards, and with
-all of them in one shard, in as few rows as hold them, which is the longest it can take.
+Scoring is the formula of the scoring unit's RTL: the query is loaded, then keys come at the device's printed memory
+rate, shared by its channels, or as fast as the unit takes them, and the last score follows. Selection is the formula of
+the top-k unit's RTL: with ids spread evenly over its shards, and with all of them in one shard, in as few rows as hold
+them, which is the longest it can take.
 """
 
 from __future__ import annotations
@@ -15,13 +16,15 @@ from hw.timing import top_k
 from sim.model_config import load_model
 from sim.provenance import Part, combine
 from sim.retrieval.pnm import select_cycles
+from sim.retrieval.scoring import scan_cycles
+from sim.retrieval.work import index_scan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hw.top_k_params import TopKParams
 
-__all__ = ["CLAIM_FROM", "LIMIT", "MODELS", "TOKENS", "longest_select_cycles", "scan_rows"]
+__all__ = ["CLAIM_FROM", "KEY_RATE", "LIMIT", "MODELS", "RATE_FROM", "TOKENS", "longest_select_cycles", "scan_rows"]
 
 MODELS = ("deepseek-v3.2", "glm-5.2", "minimax-m3")
 """Model presets with a selection of their own."""
@@ -33,6 +36,11 @@ LIMIT = 0.05
 """Most that selection may add to scoring, from :data:`CLAIM_FROM` tokens on."""
 
 CLAIM_FROM = 1 << 16
+
+KEY_RATE = 0.98
+"""Least part of the memory's rate of keys that scoring keeps, from :data:`RATE_FROM` tokens on."""
+
+RATE_FROM = 1 << 17
 
 _DEVICE, _UNITS = "karat-pnm", "karat"
 
@@ -67,27 +75,29 @@ def scan_rows(tokens: Sequence[int] = TOKENS) -> list[dict[str, Any]]:
 def _row(name: str, tokens: int) -> dict[str, Any]:
     """Return one row."""
     model, device = load_model(name), PNM_PRESETS[_DEVICE]
-    selection, params = model.selection, UNIT_PRESETS[_UNITS].top_k
+    selection, units = model.selection, UNIT_PRESETS[_UNITS]
     assert selection is not None, "the models have a selection of their own"
+    params = units.top_k
     assert params is not None, "the preset has units of selection"
+    assert units.index_score is not None, "the preset has scoring units"
     clock = device.core_clock_hz.number
-    fp8 = selection.key_bytes == selection.index_dim
-    peak = (device.fp8_flops if fp8 else device.bf16_flops).number
-    times = {
-        "memory": tokens * selection.stored_key_bytes / device.bytes_per_s.number,
-        "compute": tokens * selection.flops_per_key / peak,
-    }
-    bound = max(times, key=lambda key: times[key])
+    scan = index_scan(selection, tokens)
+    assert scan is not None, "the models' blocks are those of a unit"
+    unit = scan_cycles(units.index_score, scan, device.channels.integer)
+    assert unit is not None, "a million tokens have room"
+    arrive = tokens * selection.stored_key_bytes / device.bytes_per_s.number * clock
     candidates = -(-tokens // selection.block_tokens)
     even = select_cycles(params, candidates, selection.top_k)
-    score = times[bound] * clock
+    score = unit.around + max(arrive, unit.keys)
+    rate = arrive / score
     provenance = combine(
         [
+            Part("cycles of index_score", "formula-rtl", "hw/timing/index_score.py"),
             Part("cycles of top_k", "formula-rtl", "hw/timing/top_k.py"),
             Part("memory rate", "literature", device.bytes_per_s.source),
             Part("clock", "literature", device.core_clock_hz.source),
             Part("model shape", "literature", model.source),
-            Part("scores at the rate of the keys", "modelled", "sim/studies/retrieval_scan.py"),
+            Part("keys at the memory's rate", "modelled", "sim/studies/retrieval_scan.py: evenly, no rows, no refresh"),
         ]
     )
     return {
@@ -98,9 +108,11 @@ def _row(name: str, tokens: int) -> dict[str, Any]:
         "top_k": selection.top_k,
         "index_bytes": tokens * selection.stored_key_bytes,
         "score_flops": tokens * selection.flops_per_key,
-        "score_bound": bound,
+        "score_bound": "memory" if arrive >= unit.keys else "unit",
         "score_cycles": score,
-        "key_stream_share": times["memory"] / times[bound],
+        "score_unit_cycles": unit.total,
+        "key_stream_share": rate,
+        "keeps_up": rate >= KEY_RATE if tokens >= RATE_FROM else None,
         "select_cycles": even,
         "longest_select_cycles": longest_select_cycles(params, candidates, selection.top_k),
         "select_share": even / score,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from sim.studies.retrieval_scan import CLAIM_FROM, LIMIT
+from sim.studies.retrieval_scan import CLAIM_FROM, KEY_RATE, LIMIT, RATE_FROM
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,9 +29,11 @@ def retrieval_study_tables(
     tables: list[Table | str] = [_scan_table(scans)]
     claimed = [row for row in scans if row["within"] is not None]
     held = sum(bool(row["within"]) for row in claimed)
+    rated = [row for row in scans if row["keeps_up"] is not None]
+    kept = sum(bool(row["keeps_up"]) for row in rated)
     tables.append(
-        f"selection adds at most {LIMIT:.0%} from {CLAIM_FROM:,} tokens on: {held} of {len(claimed)} points; scores "
-        "come at the rate of the keys, for no unit scores them in RTL"
+        f"scoring keeps at least {KEY_RATE:.0%} of the keys' rate from {RATE_FROM:,} tokens on: {kept} of {len(rated)} "
+        f"points; selection adds at most {LIMIT:.0%} from {CLAIM_FROM:,} tokens on: {held} of {len(claimed)} points"
     )
     for source in dict.fromkeys(str(row["source"]) for row in quality):
         rows = [row for row in quality if row["source"] == source]
@@ -42,8 +44,9 @@ def retrieval_study_tables(
 def _scan_table(rows: Sequence[Mapping[str, Any]]) -> Table:
     """Return scoring and selecting, a line a model and number of tokens."""
     table = _table(
-        "one selection, cycles of the cores' clock: score [modelled], select [formula-rtl]",
-        ("model", "tokens", "candidates", "score", "select", "all in one shard", "select adds"),
+        "one selection, cycles of the cores' clock: score [modelled: keys at the memory's rate; its unit formula-rtl], "
+        "select [formula-rtl]",
+        ("model", "tokens", "candidates", "score", "its unit", "of keys' rate", "select", "all in one shard", "adds"),
     )
     for row in rows:
         table.add_row(
@@ -51,6 +54,8 @@ def _scan_table(rows: Sequence[Mapping[str, Any]]) -> Table:
             f"{row['tokens']:,}",
             f"{row['candidates']:,}",
             f"{row['score_cycles']:,.0f}",
+            f"{row['score_unit_cycles']:,}",
+            f"{row['key_stream_share']:.2%}",
             f"{row['select_cycles']:,}",
             f"{row['longest_select_cycles']:,}",
             f"{row['select_share']:.2%}",

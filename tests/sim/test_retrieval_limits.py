@@ -76,8 +76,7 @@ def test_record_has_the_promised_keys_and_says_where_numbers_are_from() -> None:
     assert record["active_tokens"] == 8 * 2048
     assert record["kv_bytes_total"] == 8 * 1_000_000 * 70272
     classes = {stage["name"]: (stage["unit"] or {}).get("provenance") for stage in record["stages"]}
-    assert classes["select"] == classes["gather"] == "formula-rtl"
-    assert classes["score"] is None
+    assert classes["score"] == classes["select"] == classes["gather"] == "formula-rtl"
     assert all(stage["provenance"] in CLASSES and stage["parts"] for stage in record["stages"])
     assert {stage["provenance"] for stage in record["stages"]} == {"modelled"}
     assert to_json(record) == to_json(retrieval_record(KARAT, DEEPSEEK, MILLION))

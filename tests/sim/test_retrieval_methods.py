@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from golden.retrieval.blocks import BestToken, PageBounds, Representatives
 from golden.retrieval.clusters import Clusters
+from golden.retrieval.index_spec import MODES
 from golden.retrieval.indexer import Indexer
 from golden.retrieval.labels import Labels
 from golden.retrieval.method import Query
 from golden.retrieval.positional import Dense, Streaming
+from hw.index_score_params import IndexScoreParams
 from sim.models import Attention, FeedForward, Layer
 from sim.retrieval.methods import METHODS, method_work
-from sim.retrieval.work import trained_work
+from sim.retrieval.scoring import IndexScan, scan_cycles
+from sim.retrieval.work import index_scan, trained_work
 from sim.selection import Selection
 
 DIM, HEADS, BUDGET = 32, 4, 48
@@ -76,3 +81,28 @@ def test_index_bytes_of_a_token() -> None:
     expected = {"quest": 2 * 64 * 125 / 2000, "inverted-index": 64 * 25 / 2000 + 4, "double-sparsity": 4.0}
     for name, stored in expected.items():
         assert method_work(ATTENTION, LAYER, 2000, name, BUDGET).index_token_bytes == pytest.approx(stored)
+
+
+def test_scans_are_those_of_the_modes() -> None:
+    common = {"index_heads": HEADS, "index_dim": DIM, "top_k": 2, "local_blocks": 0}
+    token = index_scan(Selection(**common, key_bytes=DIM, scale_bytes=4, block_tokens=1), 77)
+    assert token == IndexScan(mode=MODES["indexer"], heads=HEADS, dim=DIM, keys=77)
+    block = index_scan(Selection(**common, key_bytes=2 * DIM, scale_bytes=0, block_tokens=128), 77)
+    assert block == IndexScan(mode=MODES["best-token"], heads=HEADS, dim=DIM, keys=77)
+    # A block of more keys than a unit compares.
+    assert index_scan(Selection(**common, key_bytes=2 * DIM, scale_bytes=0, block_tokens=257), 77) is None
+    pages = method_work(ATTENTION, LAYER, 33, "quest", BUDGET).scan
+    assert pages == IndexScan(mode=MODES["page-bounds"], heads=HEADS, dim=DIM, keys=3)
+
+
+def test_a_scan_of_the_busiest_channel() -> None:
+    params = IndexScoreParams()
+    # 5 blocks of 128 keys over 4 channels: two in one, of 8 beats each key and one group of heads.
+    scan = IndexScan(mode=MODES["best-token"], heads=4, dim=128, keys=5 * 128)
+    found = scan_cycles(params, scan, 4)
+    assert found is not None
+    assert (found.keys, found.total) == (256 * 8, 256 * 8 + 4 * 8 + 16 + 3)
+    # One key too many for the numbers of a channel.
+    most = IndexScan(mode=MODES["indexer"], heads=64, dim=128, keys=64 << 14)
+    assert scan_cycles(params, most, 64) is not None
+    assert scan_cycles(params, replace(most, keys=most.keys + 1), 64) is None

@@ -47,8 +47,9 @@ def step_bytes(model, name):
 def test_deepseek_layer_on_a_device() -> None:
     found = stages(KARAT, DEEPSEEK)
     tokens = 1_000_001
-    # Keys of 128 bytes and a scale of four; 64 heads of 128 at 2 operations would take less.
-    assert found["score"].seconds == pytest.approx(tokens * 132 / MEMORY)
+    # Keys of 128 bytes and a scale of four come slower than 12 cycles a key; the query of 256 beats goes before.
+    assert found["score"].seconds == pytest.approx(tokens * 132 / MEMORY + (256 + 17) / CLOCK)
+    assert found["score"].unit_cycles == 15_626 * 12 + 1954 + 256 + 17
     assert found["score"].flops == tokens * 64 * 128 * 2
     assert found["score"].bound == "memory"
     # 64 shards of 15,626 scores in 489 rows: the figure of the unit's docstring.
@@ -222,6 +223,34 @@ def test_methods_on_devices(method: str, context: int) -> None:
     attended = {"dense": tokens, "infllm": min(tokens, 256 + 128 + 4096)}.get(method, min(tokens, 256))
     assert {entry.work.attended for entry in step.layers} == {attended}
     assert step.total_s > 0
+
+
+def test_units_score_what_they_have_room_for_and_cores_the_rest() -> None:
+    """Pages of latent attention: 128 heads of 576 elements are more than the unit has room for."""
+    quest = RetrievalRequest(context=160_000 - 1, batch=1, method="quest", budget=2048)
+    found = stages(KARAT, LLAMA, quest)["score"]
+    # 10,000 pages a head over 64 channels; 8 heads in two groups, 16 beats of least and largest elements: 32 cycles.
+    load, latency = 8 * 8, 16
+    assert found.unit_cycles == 8 * (157 * 32 + load + latency + 3)
+    assert found.seconds == pytest.approx(8 * 10_000 * 512 / MEMORY + 8 * (load + latency + 3) / CLOCK)
+    cores = stages(KARAT, DEEPSEEK, quest)["score"]
+    assert (cores.unit_cycles, cores.bound) == (0, "compute")
+    assert cores.seconds == pytest.approx(2 * 2 * 128 * 576 * 10_000 / BF16)
+    record = retrieval_record(KARAT, DEEPSEEK, quest)
+    parts = {stage["name"]: [part["name"] for part in stage["parts"]] for stage in record["stages"]}
+    assert "peak of the cores" in parts["score"]
+    assert "cycles of index_score" not in parts["score"]
+    trained = retrieval_record(KARAT, DEEPSEEK, MILLION)
+    score = next(stage for stage in trained["stages"] if stage["name"] == "score")
+    assert score["unit"]["source"] == "hw/timing/index_score.py"
+    assert "peak of the cores" not in [part["name"] for part in score["parts"]]
+
+
+def test_labels_are_as_fast_as_the_unit_takes_them() -> None:
+    """8 elements of 16 bits a token, 8 heads in two groups: two cycles a token, of which the memory needs 1.84."""
+    found = stages(KARAT, LLAMA, RetrievalRequest(context=640_000 - 1, batch=1, method="double-sparsity", budget=2048))
+    assert found["score"].bound == "unit"
+    assert found["score"].seconds == pytest.approx(8 * (20_000 + 8 + 16 + 3) / CLOCK)
 
 
 def test_first_layers_may_be_dense() -> None:

@@ -19,7 +19,7 @@ from sim.errors import ConfigError
 from sim.plots_retrieval import retrieval_figure
 from sim.retrieval.pnm import select_cycles
 from sim.studies.retrieval_quality import KS, PINNED, Sample, drawn_samples, quality_rows, read_samples
-from sim.studies.retrieval_scan import CLAIM_FROM, LIMIT, longest_select_cycles, scan_rows
+from sim.studies.retrieval_scan import CLAIM_FROM, KEY_RATE, LIMIT, RATE_FROM, longest_select_cycles, scan_rows
 from tests.helpers.data import full_tensors
 from tests.sim.test_cli import refused
 
@@ -35,10 +35,22 @@ KARAT = UNIT_PRESETS["karat"].top_k
 def test_a_million_keys_as_the_unit_was_measured() -> None:
     row = next(row for row in scan_rows() if row["model"] == "deepseek-v3.2" and row["tokens"] == 1_000_000)
     assert row["select_cycles"] == 4189
-    # 132 MB at 1.2 TB/s are 110 us, 201,300 cycles of 1.83 GHz.
-    assert row["score_cycles"] == pytest.approx(201_300)
-    assert row["select_share"] == pytest.approx(4189 / 201_300)
-    assert (row["score_bound"], row["key_stream_share"]) == ("memory", 1.0)
+    # 132 MB at 1.2 TB/s are 110 us, 201,300 cycles of 1.83 GHz; 64 heads of 4 beats before, latency 14 and 3 behind.
+    assert row["score_cycles"] == pytest.approx(201_300 + 256 + 17)
+    assert row["select_share"] == pytest.approx(4189 / 201_573)
+    assert (row["score_bound"], row["key_stream_share"]) == ("memory", pytest.approx(201_300 / 201_573))
+    # 15,625 keys of a channel at 12 cycles, and a beat of scales for eight of them.
+    assert row["score_unit_cycles"] == 15_625 * 12 + 1954 + 273
+
+
+def test_scoring_keeps_up_with_its_keys_from_128k_tokens_on() -> None:
+    rows = scan_rows()
+    rated = [row for row in rows if row["tokens"] >= RATE_FROM]
+    assert len(rated) == 12
+    assert all(row["keeps_up"] and row["key_stream_share"] >= KEY_RATE == 0.98 for row in rated)
+    assert all(row["keeps_up"] is None for row in rows if row["tokens"] < RATE_FROM)
+    # Nobody is faster than the memory.
+    assert all(row["key_stream_share"] < 1 for row in rows)
 
 
 def test_selection_stays_within_its_limit_from_64k_tokens_on() -> None:
@@ -199,6 +211,7 @@ def test_command_prints_writes_and_draws(tmp_path: Path, capsys: pytest.CaptureF
     assert main(["study", "retrieval", "--seed", "1"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "selection adds at most 5% from 65,536 tokens on: 15 of 15 points" in shown
+    assert "scoring keeps at least 98% of the keys' rate from 131,072 tokens on: 12 of 12 points" in shown
 
 
 @pytest.mark.usefixtures("small")
@@ -206,6 +219,13 @@ def test_a_selection_over_its_limit_fails(monkeypatch: pytest.MonkeyPatch, capsy
     monkeypatch.setattr("sim.studies.retrieval_scan.LIMIT", 0.03)
     assert main(["study", "retrieval", "--json"]) == 1
     assert "selection must stay within its limit, it does not at deepseek-v3.2, 65,536" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("small")
+def test_a_scan_that_falls_behind_fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sim.studies.retrieval_scan.KEY_RATE", 0.99)
+    assert main(["study", "retrieval", "--json"]) == 1
+    assert "scoring must keep up with its keys, it does not at deepseek-v3.2, 131,072" in capsys.readouterr().err
 
 
 def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
