@@ -30,7 +30,9 @@ _STATE_NUMBERS = 2
 """Numbers of a state beside o: m and l."""
 
 
-def gpu_stages(system: RetrievalSystem, attention: Attention, work: LayerWork, batch: int) -> list[Stage]:
+def gpu_stages(
+    system: RetrievalSystem, attention: Attention, work: LayerWork, batch: int, utilisation: float
+) -> list[Stage]:
     """Return the stages of one layer on the busiest group of GPUs, in their order.
 
     Parameters
@@ -42,9 +44,11 @@ def gpu_stages(system: RetrievalSystem, attention: Attention, work: LayerWork, b
         Of one request.
     batch : int
         Requests.
+    utilisation : float
+        Share of the memory's peak rate that reads reach.
     """
     gpu, gpus, mine = system.server.gpu, system.group.gpu.count.integer, group_batch(system, batch)
-    memory = gpus * gpu.memory_bytes_per_s.number * factors()["gpu_attention_utilisation"].value
+    memory = gpus * gpu.memory_bytes_per_s.number * utilisation
     peak = gpus * gpu.peak_flops.number * factors()["gpu_compute_utilisation"].value
     stages: list[Stage] = []
     if work.score_bytes:

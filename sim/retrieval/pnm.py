@@ -77,7 +77,9 @@ def select_cycles(params: TopKParams, candidates: int, chosen: int) -> int:
     return top_k.select_cycles(params, rows, params.shards - 1, emitted)
 
 
-def pnm_stages(system: RetrievalSystem, attention: Attention, work: LayerWork, batch: int) -> list[Stage]:
+def pnm_stages(
+    system: RetrievalSystem, attention: Attention, work: LayerWork, batch: int, utilisation: float
+) -> list[Stage]:
     """Return the stages of one layer on the busiest device, in their order.
 
     Parameters
@@ -89,6 +91,8 @@ def pnm_stages(system: RetrievalSystem, attention: Attention, work: LayerWork, b
         Of one request.
     batch : int
         Requests.
+    utilisation : float
+        Share of the memory's peak rate that reads reach.
 
     Raises
     ------
@@ -100,7 +104,7 @@ def pnm_stages(system: RetrievalSystem, attention: Attention, work: LayerWork, b
     device, units = pool.device, UNIT_PRESETS[pool.unit_preset]
     mine = home_requests(pool, batch)
     clock = device.core_clock_hz.number
-    memory = device.bytes_per_s.number * factors()["pnm_memory_utilisation"].value
+    memory = device.bytes_per_s.number * utilisation
     share = factors()["pnm_compute_utilisation"].value
     latency = device.link_round_trip_s.number / 2
     queries = query_bytes(attention)

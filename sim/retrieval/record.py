@@ -13,7 +13,7 @@ from sim.retrieval.gpu_attention import gpu_attention_sources
 from sim.retrieval.gpu_layers import gpu_sources, weight_bytes
 from sim.retrieval.pnm import pnm_sources
 from sim.retrieval.stages import STAGES
-from sim.retrieval.step import retrieval_step
+from sim.retrieval.step import memory_factors, retrieval_step
 
 if TYPE_CHECKING:
     from sim.models import Model
@@ -89,6 +89,7 @@ def retrieval_record(system: RetrievalSystem, model: Model, request: RetrievalRe
         "energy_j": None,
         "energy_note": "null: " + _NO_ENERGY[system.pnm is not None],
         "largest_batch": _largest_batch(system, model, request),
+        "same_factor": _same_factor(system, model, request),
         "gpu": _gpu(step),
         "stages": stages,
         "devices": [_device(system, memory, step, stages, gpu, attention) for memory in step.memories],
@@ -205,6 +206,21 @@ def _layer(entry: RetrievalLayer) -> dict[str, Any]:
         "gpu_us": entry.gpu.total_s * _US,
         "attention_us": entry.attention_s * _US,
         "stages_us": {stage.name: stage.seconds * _US for stage in entry.stages},
+    }
+
+
+def _same_factor(system: RetrievalSystem, model: Model, request: RetrievalRequest) -> dict[str, Any]:
+    """Return the step with the other kind of machine's share of the memory's peak, so that the two can be compared."""
+    own, other = memory_factors(system)
+    step = retrieval_step(system, model, request, other.value)
+    return {
+        "factor": other.name,
+        "value": other.value,
+        "own_factor": own.name,
+        "own_value": own.value,
+        "step_us": step.total_s * _US,
+        "attention_us": step.attention_s * _US,
+        "bound_us": step.bound_s * _US,
     }
 
 

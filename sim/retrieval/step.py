@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from sim.calibration import factors
 from sim.errors import ConfigError
 from sim.retrieval.gpu_attention import gpu_stages
 from sim.retrieval.gpu_layers import GpuLayer, gpu_layer, head_s
@@ -20,6 +21,7 @@ from sim.retrieval.pnm import pnm_stages
 from sim.retrieval.work import attend_all, trained_work
 
 if TYPE_CHECKING:
+    from sim.calibration import Factor
     from sim.models import Layer, Model
     from sim.retrieval.machine import RetrievalSystem
     from sim.retrieval.memory import Memory
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from sim.retrieval.stages import Stage
     from sim.retrieval.work import LayerWork
 
-__all__ = ["RetrievalLayer", "RetrievalStep", "retrieval_step"]
+__all__ = ["RetrievalLayer", "RetrievalStep", "memory_factors", "retrieval_step"]
 
 _LINKS = ("index query out", "query out", "output back")
 
@@ -121,7 +123,15 @@ class RetrievalStep:
         return max(self.gpu_s, near, links)
 
 
-def retrieval_step(system: RetrievalSystem, model: Model, request: RetrievalRequest) -> RetrievalStep:
+def memory_factors(system: RetrievalSystem) -> tuple[Factor, Factor]:
+    """Return the share of its peak that the memory which attention reads reaches, and that of the other kind's."""
+    near, alone = factors()["pnm_memory_utilisation"], factors()["gpu_attention_utilisation"]
+    return (alone, near) if system.pnm is None else (near, alone)
+
+
+def retrieval_step(
+    system: RetrievalSystem, model: Model, request: RetrievalRequest, utilisation: float | None = None
+) -> RetrievalStep:
     """Return the time of one decode step.
 
     Parameters
@@ -129,6 +139,8 @@ def retrieval_step(system: RetrievalSystem, model: Model, request: RetrievalRequ
     system : RetrievalSystem
     model : Model
     request : RetrievalRequest
+    utilisation : float, optional
+        Share of its peak that the memory which attention reads reaches; that of :func:`memory_factors` by default.
 
     Raises
     ------
@@ -142,6 +154,7 @@ def retrieval_step(system: RetrievalSystem, model: Model, request: RetrievalRequ
     index_token_bytes = sum(count * work.index_token_bytes for _, work, count in groups)
     held = memories(system, model, request, index_token_bytes)
     stages = pnm_stages if system.pnm is not None else gpu_stages
+    share = memory_factors(system)[0].value if utilisation is None else utilisation
     return RetrievalStep(
         request=request,
         method=method,
@@ -151,7 +164,7 @@ def retrieval_step(system: RetrievalSystem, model: Model, request: RetrievalRequ
                 count=count,
                 work=work,
                 gpu=gpu_layer(system, model, layer, request.batch),
-                stages=tuple(stages(system, model.attention, work, request.batch)),
+                stages=tuple(stages(system, model.attention, work, request.batch, share)),
             )
             for layer, work, count in groups
         ),

@@ -62,6 +62,7 @@ def retrieval_tables(record: Mapping[str, Any]) -> list[Table | str]:
         f"KV {record['kv_bytes_per_token']:,} bytes a token, index {record['index_bytes_per_token']:,.0f}",
         f"{overlap['kind']}: {overlap['note']}",
         f"at best {overlap['bound_us']:,.1f} us, {overlap['bound_note']}",
+        _same_factor(record["same_factor"]),
         f"most requests of this context that fit: {most}",
     ]
 
@@ -73,6 +74,15 @@ def _made_from(stage: Mapping[str, Any]) -> str:
     hidden = stage["busy_us"] - stage["us"]
     behind = f", {hidden:,.1f} us more hidden" if hidden > 0.05 else ""
     return f"{stage['bound']}{cycles}{behind}; time [{stage['provenance']}]"
+
+
+def _same_factor(same: Mapping[str, Any]) -> str:
+    """Return the step at the other kind of machine's factor in words."""
+    return (
+        f"attention reads at {same['own_value']:.2f} of its memory's peak ({same['own_factor']}); "
+        f"at {same['value']:.2f} ({same['factor']}) the step takes {same['step_us']:,.1f} us, "
+        f"at best {same['bound_us']:,.1f} us"
+    )
 
 
 def _method(record: Mapping[str, Any]) -> str:

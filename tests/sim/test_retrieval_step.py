@@ -246,6 +246,22 @@ def test_units_score_what_they_have_room_for_and_cores_the_rest() -> None:
     assert "peak of the cores" not in [part["name"] for part in score["parts"]]
 
 
+def test_machines_are_compared_at_the_same_factor() -> None:
+    # 0.85 is KARAT's, 0.63 that of the GPUs' attention: each record has the step at the other one, too.
+    shares = {KARAT.name: (0.85, 0.63), ALONE.name: (0.63, 0.85)}
+    for system in (KARAT, ALONE):
+        same = retrieval_record(system, DEEPSEEK, MILLION)["same_factor"]
+        assert (same["own_value"], same["value"]) == shares[system.name]
+        step = retrieval_step(system, DEEPSEEK, MILLION, same["value"])
+        assert same["step_us"] == pytest.approx(step.total_s * 1e6)
+        assert (step.total_s > retrieval_step(system, DEEPSEEK, MILLION).total_s) == (system is KARAT)
+    # Keys at 0.63 of 1.2 TB/s, and the query before them.
+    slow = retrieval_step(KARAT, DEEPSEEK, MILLION, 0.63).layers[-1].stages[1]
+    assert slow.seconds == pytest.approx(1_000_001 * 132 / (0.63 * 1.2e12) + 273 / CLOCK)
+    # At the printed rate the unit keeps up, too.
+    assert retrieval_step(KARAT, DEEPSEEK, MILLION, 1.0).layers[-1].stages[1].bound == "memory"
+
+
 def test_labels_are_as_fast_as_the_unit_takes_them() -> None:
     """8 elements of 16 bits a token, 8 heads in two groups: two cycles a token, of which the memory needs 1.84."""
     found = stages(KARAT, LLAMA, RetrievalRequest(context=640_000 - 1, batch=1, method="double-sparsity", budget=2048))
