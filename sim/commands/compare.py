@@ -8,7 +8,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sim.commands import compare_attacc, compare_energy, compare_genz, compare_vllm
+from sim.commands import compare_attacc, compare_energy, compare_fidelity, compare_genz, compare_vllm
 from sim.commands.options import Subparsers, add_command, add_json
 from sim.commands.study import add_measuring_options, measured_rows
 from sim.comparisons.row import comparison_table
@@ -47,6 +47,7 @@ examples:
   nearkv compare area
   nearkv compare energy
   nearkv compare vllm --data validation
+  nearkv compare fidelity --trace conversation.csv
   nearkv compare karat-paper"""
 
 
@@ -79,6 +80,7 @@ def add_parser(commands: Subparsers[argparse.ArgumentParser]) -> None:
     compare_attacc.add_parser(names)
     compare_energy.add_parser(names)
     compare_genz.add_parser(names)
+    compare_fidelity.add_parser(names)
     compare_vllm.add_parser(names)
 
 
