@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from sim.step import StepTime
     from sim.system import System, Tier
 
-__all__ = ["Background", "Manner", "Swap", "background", "swaps"]
+__all__ = ["Background", "Manner", "Swap", "background", "swap_flow", "swaps"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,7 +158,7 @@ def background(system: System, model: Model, step: StepTime, manner: Manner, pha
     moved = sum(2 * swap.tokens for swap in exchanged) * model.kv_bytes_per_token
     if not exchanged:
         return Background(swaps=exchanged, moved_bytes=moved)
-    flows = [_flow(system, model, swap, manner) for swap in exchanged]
+    flows = [swap_flow(system, model, swap, manner) for swap in exchanged]
     memories = {tier.name for tier in system.tiers}
     longest = [max(demand for name, demand in flow.demands_s.items() if name in memories) for flow in flows]
     parts = hidden_parts(flows, phases)
@@ -185,7 +185,7 @@ def background(system: System, model: Model, step: StepTime, manner: Manner, pha
     )
 
 
-def _flow(system: System, model: Model, swap: Swap, manner: Manner) -> Flow:
+def swap_flow(system: System, model: Model, swap: Swap, manner: Manner) -> Flow:
     """Return a swap's time on every resource that it takes any of."""
     near, far = system.tier(swap.near), system.tier(swap.far)
     up = swap.tokens * model.kv_bytes_per_token

@@ -25,7 +25,7 @@ def moves_record(service: Service) -> dict[str, Any]:
     swaps = [round(sum(work.swaps[pair] for work in works)) for pair in range(len(names) - 1)]
     links: dict[str, float] = {}
     if not isinstance(machine, GpuServer):
-        links = Migration(machine, service.model.kv_bytes_per_token).link_bytes(swaps)
+        links = Migration(machine, service.model).link_bytes(swaps)
     return {
         "moved_tokens": 2 * sum(swaps),
         "moves": [

@@ -69,7 +69,7 @@ class TierStepModel:
         self._alone: dict[tuple[int, int, int, bool], float] = {}
         self._host_link = system.tiers[-1].path[0]
         self._scan = LabelScan(system, model, sparsity or Sparsity(), power_cap=power_cap)
-        self._migration = Migration(system, model.kv_bytes_per_token)
+        self._migration = Migration(system, model)
         self._since_moves_s = 0.0
         self.scatter_s = self.attention_s = self.gpu_s = self.fetch_s = self.swap_s = 0.0
         self.scan_s = self.migration_s = self.hidden_s = 0.0

@@ -1,14 +1,17 @@
-"""Time and bytes of tokens that change memories: over the links between two memories, in both directions at once."""
+"""Time and bytes of tokens that change memories while a server runs (:mod:`sim.migration` says what each takes)."""
 
 from __future__ import annotations
 
 import itertools
 from typing import TYPE_CHECKING
 
+from sim.migration import Manner, Swap, swap_flow
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sim.links import Link
+    from sim.models import Model
     from sim.system import System
 
 __all__ = ["Migration", "route"]
@@ -21,24 +24,28 @@ def route(near: Sequence[Link], far: Sequence[Link]) -> tuple[Link, ...]:
 
 
 class Migration:
-    """``t = latency + max(bytes on a link / its rate, bytes of a memory's ports / their rate)``.
+    """``t = latency + max over memories and links of their time for all swaps``.
 
-    Pairs of tokens change places, so that a link carries as many bytes one way as the other, each at its rate; a
-    memory's ports carry both. The links' buffers take up what is written to flash; the time to program pages is not
-    in it.
+    A pair that changes places is a token read, written and read back in either memory, and once on every link each way.
+    Pages of flash that are left have been read for attention, and a page that is written is full of tokens; its program
+    time counts. What frames and flits add on links is left out.
 
     Parameters
     ----------
     system : System
-    token_bytes : int
-        Keys and values of a token, all layers.
+    model : Model
     """
 
-    def __init__(self, system: System, token_bytes: int) -> None:
-        self._token_bytes = token_bytes
-        tiers = system.tiers
-        self._routes = [route(near.path, far.path) for near, far in itertools.pairwise(tiers)]
-        self._ports = [tier.device.external_bytes_per_s.number * tier.count.integer for tier in tiers]
+    def __init__(self, system: System, model: Model) -> None:
+        self._token_bytes = model.kv_bytes_per_token
+        pairs = list(itertools.pairwise(system.tiers))
+        self._routes = [route(near.path, far.path) for near, far in pairs]
+        self._demands_s: list[dict[str, float]] = []
+        for near, far in pairs:
+            page = far.device.page
+            program = page.program_bytes_per_s if page is not None else 1.0
+            manner = Manner(moved=0.0, last=0.0, link_share=1.0, read_amplification=1.0, program_bytes_per_s=program)
+            self._demands_s.append(dict(swap_flow(system, model, Swap(near.name, far.name, 1), manner).demands_s))
 
     def link_bytes(self, swaps: Sequence[float]) -> dict[str, float]:
         """Return the bytes that each link carries, both ways together, for pairs swapped between neighbours."""
@@ -50,14 +57,12 @@ class Migration:
 
     def seconds(self, swaps: Sequence[float]) -> float:
         """Return how long pairs swapped between neighbours take, all at once; 0 for none."""
-        if not any(swaps):
-            return 0.0
-        rates = {link.name: link.bytes_per_s for links in self._routes for link in links}
-        slowest = max(carried / 2.0 / rates[name] for name, carried in self.link_bytes(swaps).items())
-        of_tier = [0.0, *swaps], [*swaps, 0.0]
-        for rate, above, below in zip(self._ports, *of_tier, strict=True):
-            slowest = max(slowest, 2.0 * (above + below) * self._token_bytes / rate)
-        latency = max(
-            sum(link.latency_s for link in links) for links, pairs in zip(self._routes, swaps, strict=True) if pairs
-        )
-        return latency + slowest
+        busy: dict[str, float] = {}
+        latency = 0.0
+        for links, demands, pairs in zip(self._routes, self._demands_s, swaps, strict=True):
+            if not pairs:
+                continue
+            latency = max(latency, sum(link.latency_s for link in links))
+            for name, demand_s in demands.items():
+                busy[name] = busy.get(name, 0.0) + pairs * demand_s
+        return latency + max(busy.values(), default=0.0)

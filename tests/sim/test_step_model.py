@@ -201,9 +201,10 @@ def _moving(swaps: tuple[int, int]) -> StepWork:
 def test_moves_by_hand_hidden_behind_the_gpus_and_waited_for() -> None:
     model = TierStepModel(PAM, LLAMA, NO_HOST, power_cap="bytes")
     still = model.step_s(_moving((0, 0)))
-    # 131,072 B a token. Between DDR and drives: 10 us of the drives' link, and two times a pair's bytes, in and out, at
-    # the drives' 8 x 5 GB/s. Between HBM and DDR: 0.3 us, and the same at the DIMMs' 40 x 25.6 GB/s.
-    far_s, near_s = 10e-6 + 2 * 9000 * 131_072 / 40e9, 0.3e-6 + 0.1e-6 + 2 * 70_000 * 131_072 / 1.024e12
+    # 131,072 B a token. Between DDR and drives: 10 us of the drives' link; 256 dies read 16 KiB in 30 us and program as
+    # much in 750 us. Between HBM and DDR: 0.3 us; each token read, written and read back at the DIMMs' 40 x 25.6 GB/s.
+    far_s = 10e-6 + 9000 * 131_072 / 16384 / 256 * (30e-6 + 750e-6)
+    near_s = 0.3e-6 + 0.1e-6 + 3 * 70_000 * 131_072 / 1.024e12
     gpu_s = model.gpu_s
     assert model.step_s(_moving((0, 9000))) == pytest.approx(still + far_s - 2 * gpu_s, rel=1e-9)
     assert (model.hidden_s, model.migration_s) == pytest.approx((2 * gpu_s, far_s - 2 * gpu_s), rel=1e-9)
@@ -211,7 +212,7 @@ def test_moves_by_hand_hidden_behind_the_gpus_and_waited_for() -> None:
     # A few tokens take less than the GPUs' part.
     assert model.step_s(_moving((10, 1))) == pytest.approx(still, rel=1e-12)
     # A pair between HBM and DDR is two tokens on every link between the two, the drives' link has none of it.
-    carried = Migration(PAM, LLAMA.kv_bytes_per_token).link_bytes((3, 5))
+    carried = Migration(PAM, LLAMA).link_bytes((3, 5))
     assert carried == {
         "in-package": 6 * 131_072,
         "pcie": 6 * 131_072,
