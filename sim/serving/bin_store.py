@@ -254,7 +254,9 @@ def touched_pages(held: Counts, always: Counts, read: Counts, size: int) -> Coun
     last = np.maximum(1.0 - miss**rest, np.minimum(1.0, always))
     before = np.maximum(0.0, always - rest)
     sure = np.minimum(full, np.where(before < 1.0, before, np.ceil(before / size)))
-    return sure + (full - sure) * (1.0 - miss**size) + np.where(rest > 0.0, last, 0.0)
+    pages = sure + (full - sure) * (1.0 - miss**size) + np.where(rest > 0.0, last, 0.0)
+    # A part of a token touches no more than that part of a page.
+    return np.minimum(pages, read)
 
 
 def _met(*, counts: Counts, chance: Counts, held: Counts) -> Counts:
@@ -274,4 +276,6 @@ def _met(*, counts: Counts, chance: Counts, held: Counts) -> Counts:
     tokens = np.where(sure[:, np.newaxis], 0.0, counts / np.maximum(chance, 1e-12)[:, np.newaxis])
     none = np.exp((tokens * np.log1p(-unsure)).sum(axis=2))
     some = np.where(sure[:, np.newaxis], counts, 0.0).sum(axis=2)
-    return (np.where(held > 0.0, 1.0 - none * np.maximum(0.0, 1.0 - some), 0.0)).sum(axis=0)
+    met = np.where(held > 0.0, 1.0 - none * np.maximum(0.0, 1.0 - some), 0.0)
+    # A part of a token is read by no more than that part of a request.
+    return np.minimum(met, counts.sum(axis=2)).sum(axis=0)

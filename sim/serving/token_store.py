@@ -133,34 +133,43 @@ class TokenStore(KvStore):
         """Swap tokens as the policy says, the farthest pair of memories first; return the pairs of each."""
         policy = self._plan.policy
         importance = np.concatenate([entry.memory.importance for entry in entries])
-        tier = np.concatenate([entry.tier for entry in entries])
-        begin = tier.copy()
-        budget = self._plan.budget(len(tier))
+        before = np.concatenate([entry.tier for entry in entries])
+        after = before.copy()
+        budget = self._plan.budget(len(before))
+        places = [np.flatnonzero(before == tier) for tier in range(len(self.room))]
+        values = [importance[place] for place in places]
         swaps = [0] * (len(self.room) - 1)
         for pair in reversed(range(len(swaps))):
-            sums = np.bincount(tier, weights=importance, minlength=len(self.room))
-            counts = np.bincount(tier, minlength=len(self.room))
-            scores = [TierScore(*score) for score in zip(sums.tolist(), counts.tolist(), strict=True)]
-            near, far = np.flatnonzero(tier == pair), np.flatnonzero(tier == pair + 1)
-            threshold = policy.threshold(pair)
-            if threshold is not None:
-                near, far = near[importance[near] < threshold], far[importance[far] >= threshold]
-            most = min(budget, len(near), len(far))
-            leaving = near[lowest(importance[near], most, self._rng)]
-            coming = far[lowest(-importance[far], most, self._rng)]
-            ones = np.ones(most)
+            scores = [TierScore(float(value.sum(dtype=np.float64)), len(value)) for value in values]
+            leaving, coming = self._candidates(values[pair], values[pair + 1], policy.threshold(pair), budget)
+            ones = np.ones(len(leaving))
             found = swap_count(
-                Ranked(importance[leaving].astype(np.float64), ones),
-                Ranked(importance[coming].astype(np.float64), ones),
-                budget=most,
+                Ranked(values[pair][leaving].astype(np.float64), ones),
+                Ranked(values[pair + 1][coming].astype(np.float64), ones),
+                budget=len(leaving),
                 needed=policy.gain(pair, scores),
             )
             swaps[pair] = count = int(np.ceil(found - 1e-9))
-            tier[leaving[:count]], tier[coming[:count]] = pair + 1, pair
-        self._store(ids, entries, begin, tier)
+            goes, comes = leaving[:count], coming[:count]
+            for of_tier in (places, values):
+                near, far = of_tier[pair], of_tier[pair + 1]
+                near[goes], far[comes] = far[comes], near[goes]
+            after[places[pair][goes]], after[places[pair + 1][comes]] = pair, pair + 1
+        self._note(ids, entries, before, after)
         return swaps
 
-    def _store(
+    def _candidates(
+        self, near: npt.NDArray[np.float32], far: npt.NDArray[np.float32], threshold: float | None, budget: int
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return the places of tokens that may leave a memory, and that may come, in the order in which they would."""
+        if threshold is None:
+            most = min(budget, len(near), len(far))
+            return lowest(near, most, self._rng), lowest(-far, most, self._rng)
+        low, high = np.flatnonzero(near < threshold), np.flatnonzero(far >= threshold)
+        most = min(budget, len(low), len(high))
+        return low[lowest(near[low], most, self._rng)], high[lowest(-far[high], most, self._rng)]
+
+    def _note(
         self,
         ids: npt.NDArray[np.int64],
         entries: list[_Tokens],
