@@ -57,9 +57,12 @@ class Value:
         TypeError
             If it is not a whole number.
         """
-        if isinstance(self.value, str) or self.value != int(self.value):
-            raise TypeError(f"value must be a whole number, not {self.value!r}")
-        return int(self.value)
+        value = self.value
+        if type(value) is int:  # nearly all, and asked for often
+            return value
+        if isinstance(value, str) or value != int(value):
+            raise TypeError(f"value must be a whole number, not {value!r}")
+        return int(value)
 
     def to_dict(self) -> dict[str, int | float | str]:
         """Return value, unit and source as they stand in a report."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -190,12 +192,12 @@ def _home(machine: System | GpuServer) -> str:
 
 def _column(works: Sequence[StepWork], name: str) -> npt.NDArray[np.float64]:
     """Return one number of each step."""
-    return np.array([getattr(work, name) for work in works], np.float64)
+    return np.fromiter(map(attrgetter(name), works), np.float64, len(works))
 
 
 def _tier_columns(works: Sequence[StepWork], name: str) -> npt.NDArray[np.float64]:
     """Return one number of each step and memory."""
-    return np.array([getattr(work, name) for work in works], np.float64)
+    return np.fromiter(chain.from_iterable(map(attrgetter(name), works)), np.float64).reshape(len(works), -1)
 
 
 def _appended(works: Sequence[StepWork]) -> npt.NDArray[np.float64]:

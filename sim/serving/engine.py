@@ -118,18 +118,20 @@ def run(
     scheduler = Scheduler(params, states, store, prefixes or NoPrefixes())
     log = RunLog()
     now_s = 0.0
+    next_s = arrivals.next_s()
     while now_s < max_s:
-        for request, arrival_s in arrivals.due(now_s):
-            states.arrival_s[request] = arrival_s
-            if scheduler.can_ever_run(request):
-                scheduler.waiting.append(request)
-            else:
-                log.refused.append(request)
-                arrivals.ended(request, now_s)
+        if next_s is not None and next_s <= now_s:
+            for request, arrival_s in arrivals.due(now_s):
+                states.arrival_s[request] = arrival_s
+                if scheduler.can_ever_run(request):
+                    scheduler.waiting.append(request)
+                else:
+                    log.refused.append(request)
+                    arrivals.ended(request, now_s)
+            next_s = arrivals.next_s()
         batch = scheduler.next_batch()
         log.preemptions += batch.preempted
         if batch.is_empty:
-            next_s = arrivals.next_s()
             if next_s is None:
                 break
             now_s = max(now_s, next_s)
@@ -142,8 +144,10 @@ def run(
                 states.admitted_s[chunk.request] = began_s
         given, done = scheduler.apply(batch)
         _give(states, log, given, began_s, now_s, first_measured)
-        for request in done:
-            arrivals.ended(int(request), now_s)
+        if len(done):
+            for request in done.tolist():
+                arrivals.ended(request, now_s)
+            next_s = arrivals.next_s()
         log.steps += 1
         log.busy_s += now_s - began_s
         log.end_s = now_s
@@ -175,7 +179,7 @@ def _work(batch: Batch, states: RequestStates, store: KvStore) -> StepWork:
         prompt_context=context,
         decode_appended=use.appended,
         prompt_appended=written,
-        ending=len(ids) + sum(chunk.before + chunk.tokens == states.wanted[chunk.request] for chunk in chunks),
+        ending=len(ids) + sum(bool(chunk.before + chunk.tokens == states.wanted[chunk.request]) for chunk in chunks),
         swapped_tokens=batch.swapped_tokens,
         tier_held=use.held,
         tier_pages=use.pages,

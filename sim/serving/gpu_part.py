@@ -35,6 +35,7 @@ class GpuPart:
         self._groups = model.layer_groups()
         self._products: dict[int, float] = {}
         self._heads: dict[int, float] = {}
+        self._decoding: dict[tuple[int, int], float] = {}
 
     def products_s(self, tokens: int) -> float:
         """Return the seconds of all layers without attention for ``tokens``."""
@@ -63,6 +64,16 @@ class GpuPart:
 
     def step_s(self, work: StepWork, near_context: int) -> float:
         """Return the seconds of everything here, one after the other."""
+        if work.prompt_requests:
+            return self._whole_s(work, near_context)
+        # Of steps that only decode there are many, and few kinds.
+        key = (work.decoding, work.ending)
+        if key not in self._decoding:
+            self._decoding[key] = self._whole_s(work, near_context)
+        return self._decoding[key]
+
+    def _whole_s(self, work: StepWork, near_context: int) -> float:
+        """Return the seconds of everything here."""
         requests = work.decoding + work.prompt_requests
         products = self.products_s(work.tokens) if work.tokens else 0.0
         return products + self.head_s(work.ending) + self.prompts_s(work, near_context) + self._factors.host_s(requests)

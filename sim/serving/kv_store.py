@@ -58,10 +58,12 @@ class KvStore:
         self._fill = fill
         self.block_tokens = block_tokens
         self.room = np.array(tier_blocks, np.int64)
+        self._room = self.room.tolist()
         self.free = self.room.copy()
         self.total_blocks = self.free_blocks = int(self.room.sum())
         self._far_held = 0
         self.held = np.zeros((requests, len(tier_blocks)), np.int64)
+        self._tier_held = [self.held[:, tier] for tier in range(len(tier_blocks))]
         self.held_blocks = np.zeros(requests, np.int64)
         self.last_tier = np.zeros(requests, np.int64)
         self._promised = 0
@@ -71,7 +73,7 @@ class KvStore:
     @property
     def unread_blocks(self) -> int:
         """Blocks that nobody holds and of which nothing is remembered."""
-        return self.free_blocks - sum(self._remembered.values())
+        return self.free_blocks - sum(self._remembered.values()) if self._remembered else self.free_blocks
 
     @property
     def only_nearest(self) -> bool:
@@ -121,7 +123,7 @@ class KvStore:
         for tier, count in enumerate(self._share(len(ids))):
             if count:
                 chosen = ids[start : start + count]
-                self.held[chosen, tier] += 1
+                self._tier_held[tier][chosen] += 1
                 self.last_tier[chosen] = tier
                 self.free[tier] -= count
                 self._far_held += count if tier else 0
@@ -185,7 +187,7 @@ class KvStore:
 
     def _share(self, blocks: int) -> list[int]:
         """Return how many of ``blocks`` each tier takes."""
-        return self._fill.share(self.free.tolist(), self.room.tolist(), blocks)
+        return self._fill.share(self.free.tolist(), self._room, blocks)
 
     def _overwrite(self) -> None:
         """Drop what is remembered of blocks that have been taken."""

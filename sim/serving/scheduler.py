@@ -134,6 +134,8 @@ class Scheduler:
     def _decode(self, batch: Batch, budget: int) -> None:
         """Put decoding requests into a batch, and make room for the token that each stores."""
         chosen = self.decoding[:budget]
+        if not len(chosen):
+            return
         while True:
             needing = self._store.needing(chosen, self._states.stored[chosen])
             if len(needing) <= self._store.free_blocks:
