@@ -80,6 +80,7 @@ def add_parser(commands: Subparsers[argparse.ArgumentParser]) -> None:
     for option, text in (
         ("--tp", "GPUs that share a layer; KV heads that are fewer are kept several times (default: all by --pp)"),
         ("--pp", "stages that the layers are divided over (default: all GPUs by --tp, else 1)"),
+        ("--dp", "groups of GPUs with requests of their own, which share a mixture's experts (default: 1)"),
         ("--micro-batches", "parts that follow one another through the stages (default: as many as stages)"),
     ):
         parser.add_argument(option, type=positive(option), metavar="N", help=text)
@@ -138,6 +139,7 @@ def run(arguments: argparse.Namespace) -> int:
         tensor_parallel=arguments.tp,
         pipeline_parallel=arguments.pp,
         micro_batches=arguments.micro_batches,
+        data_parallel=arguments.dp or 1,
         energy_without=check_parts(arguments.energy_without or ()),
     )
     machine, model = load_machine(arguments.system), load_model(arguments.model)

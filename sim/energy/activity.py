@@ -17,6 +17,7 @@ import numpy as np
 
 from sim.attention import QUERY_BYTES
 from sim.collectives import ring_bytes
+from sim.expert_parallel import exchanged_bytes, grouped_layer_time
 from sim.gpu import ACTIVATION_BYTES, head_time, layer_time
 from sim.gpu_server import GpuServer
 from sim.serving.parallelism import kv_copies, stage_machine
@@ -115,12 +116,18 @@ def _products(
             continue
         micro = min(parallelism.micro_batches, tokens)
         part = -(-tokens // micro)
+        groups = parallelism.data_parallel
+        message = -(-part // groups) * model.hidden * ACTIVATION_BYTES
+        ringed = 2 * len(model.layers) * groups * gpus * ring_bytes(gpus, message)
         for layer, layers in model.layer_groups():
-            time = layer_time(stage, model, layer, part)
+            if isinstance(stage, GpuServer):
+                time = grouped_layer_time(stage, model, layer, part, groups)
+                if groups > 1:
+                    ringed += layers * groups * gpus * exchanged_bytes(stage, model, layer, part)
+            else:
+                time = layer_time(stage, model, layer, part)
             activity.gpu_flops += count * micro * layers * time.flops
             activity.read_bytes[home] += count * micro * layers * time.read_bytes
-        message = part * model.hidden * ACTIVATION_BYTES
-        ringed = 2 * len(model.layers) * gpus * ring_bytes(gpus, message)
         activity.link_bytes["gpu-links"] += count * micro * (ringed + (stages - 1) * gpus * message)
     for ending, count in Counter(work.ending for work in works).items():
         if ending:

@@ -28,6 +28,8 @@ class GpuStepModel:
     server : GpuServer
     model : Model
     factors : ServerFactors
+    groups : int
+        Groups of GPUs that serve requests of their own.
 
     Attributes
     ----------
@@ -35,14 +37,14 @@ class GpuStepModel:
         Seconds of all steps so far in each part.
     """
 
-    def __init__(self, server: GpuServer, model: Model, factors: ServerFactors) -> None:
-        self._part = GpuPart(server, model, factors)
+    def __init__(self, server: GpuServer, model: Model, factors: ServerFactors, *, groups: int = 1) -> None:
+        self._part = GpuPart(server, model, factors, groups=groups)
         self._model = model
         self._groups = model.layer_groups()
         count = server.gpu.count.integer
         # Heads that several GPUs keep are read by each of them.
         whole = server.gpu_bytes_per_s * count * factors.attention_utilisation
-        self._attention_bytes_per_s = whole / kv_copies(model.attention, count)
+        self._attention_bytes_per_s = whole / kv_copies(model.attention, count // groups)
         self._host_bytes_per_s = server.gpu.host_bytes_per_s.number * count
         self.gpu_s = self.attention_s = self.swap_s = 0.0
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sim.expert_parallel import group_of, grouped_layer_time
 from sim.gpu import head_time, layer_time, prompt_attention_s
+from sim.gpu_server import GpuServer
 
 if TYPE_CHECKING:
-    from sim.gpu import GpuUser
-    from sim.models import Model
+    from sim.gpu import GpuTime, GpuUser
+    from sim.models import Layer, Model
     from sim.serving.batch import StepWork
     from sim.serving.host import ServerFactors
 
@@ -28,10 +30,14 @@ class GpuPart:
     machine : GpuUser
     model : Model
     factors : ServerFactors
+    groups : int
+        Groups of GPUs that serve requests of their own; more than one on servers of GPUs alone.
     """
 
-    def __init__(self, machine: GpuUser, model: Model, factors: ServerFactors) -> None:
+    def __init__(self, machine: GpuUser, model: Model, factors: ServerFactors, *, groups: int = 1) -> None:
+        self._groups_of_gpus = groups
         self._machine, self._model, self._factors = machine, model, factors
+        self._group = group_of(machine, groups) if isinstance(machine, GpuServer) else machine
         self._groups = model.layer_groups()
         self._products: dict[int, float] = {}
         self._heads: dict[int, float] = {}
@@ -41,14 +47,21 @@ class GpuPart:
         """Return the seconds of all layers without attention for ``tokens``."""
         if tokens not in self._products:
             self._products[tokens] = sum(
-                count * layer_time(self._machine, self._model, layer, tokens).total_s for layer, count in self._groups
+                count * self._layer_time(layer, tokens).total_s for layer, count in self._groups
             )
         return self._products[tokens]
+
+    def _layer_time(self, layer: Layer, tokens: int) -> GpuTime:
+        """Return the time of one layer without attention."""
+        if isinstance(self._machine, GpuServer):
+            return grouped_layer_time(self._machine, self._model, layer, tokens, self._groups_of_gpus)
+        return layer_time(self._machine, self._model, layer, tokens)
 
     def head_s(self, requests: int) -> float:
         """Return the seconds of embedding and output head for ``requests`` that get a token."""
         if requests not in self._heads:
-            self._heads[requests] = head_time(self._machine, self._model, requests).total_s if requests else 0.0
+            mine = -(-requests // self._groups_of_gpus)
+            self._heads[requests] = head_time(self._group, self._model, mine).total_s if requests else 0.0
         return self._heads[requests]
 
     def prompts_s(self, work: StepWork, near_context: int) -> float:
@@ -74,6 +87,6 @@ class GpuPart:
 
     def _whole_s(self, work: StepWork, near_context: int) -> float:
         """Return the seconds of everything here."""
-        requests = work.decoding + work.prompt_requests
+        requests = -(-(work.decoding + work.prompt_requests) // self._groups_of_gpus)
         products = self.products_s(work.tokens) if work.tokens else 0.0
         return products + self.head_s(work.ending) + self.prompts_s(work, near_context) + self._factors.host_s(requests)

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sim.errors import CapacityError
+from sim.expert_parallel import group_of, grouped_weight_bytes
 from sim.gpu import activation_bytes
 from sim.gpu_server import GPU_SERVERS, GpuServer
 from sim.latent import refuse_latent
@@ -70,7 +71,8 @@ def tier_room_bytes(
     whole = longest_prompt if params.scheduler == "prefill-first" else 0
     tokens, sampled = max(params.token_budget, params.max_running, whole), params.max_running
     if parallelism is None or parallelism.pipeline_parallel == 1:
-        return _room_bytes(machine, model, tokens=tokens, sampled=sampled)
+        groups = 1 if parallelism is None else parallelism.data_parallel
+        return _room_bytes(machine, model, tokens=tokens, sampled=sampled, groups=groups)
     stages = parallelism.pipeline_parallel
     stage, parts = stage_machine(machine, stages), stage_models(model, stages)
     rooms: list[list[int]] = []
@@ -80,11 +82,13 @@ def tier_room_bytes(
     return [min(tier) * model.kv_bytes_per_token for tier in zip(*rooms, strict=True)]
 
 
-def _room_bytes(machine: System | GpuServer, model: Model, *, tokens: int, sampled: int) -> list[int]:
+def _room_bytes(machine: System | GpuServer, model: Model, *, tokens: int, sampled: int, groups: int = 1) -> list[int]:
     """Return the bytes that each memory of one stage has for keys and values."""
     if not isinstance(machine, GpuServer):
         return kv_room(machine, model, tokens=tokens, sampled=sampled)
-    used = model.weight_bytes + activation_bytes(machine, model, tokens=tokens, sampled=sampled)
+    group = group_of(machine, groups)
+    activations = activation_bytes(group, model, tokens=-(-tokens // groups), sampled=-(-sampled // groups))
+    used = grouped_weight_bytes(model, groups) + groups * activations
     if used > machine.usable_bytes:
         raise CapacityError(
             f"weights of {model.name} and activations on {machine.name}",
@@ -92,7 +96,7 @@ def _room_bytes(machine: System | GpuServer, model: Model, *, tokens: int, sampl
             available_bytes=machine.usable_bytes,
             detail=f"{len(model.layers)} layers on {machine.gpu.count.integer} GPUs",
         )
-    return [int((machine.usable_bytes - used) // kv_copies(model.attention, machine.gpu.count.integer))]
+    return [int((machine.usable_bytes - used) // kv_copies(model.attention, group.gpu.count.integer))]
 
 
 def step_model(
@@ -112,7 +116,8 @@ def step_model(
         If the model has multi-head latent attention, which the units of a system's tiers can't keep up with.
     """
     if parallelism is None or parallelism.pipeline_parallel == 1:
-        return _stage_model(machine, model, factors, power_cap=power_cap, sparsity=sparsity)
+        groups = 1 if parallelism is None else parallelism.data_parallel
+        return _stage_model(machine, model, factors, power_cap=power_cap, sparsity=sparsity, groups=groups)
     stages = parallelism.pipeline_parallel
     stage = stage_machine(machine, stages)
     inside = replace(factors, step_s=0.0, request_s=0.0)
@@ -130,10 +135,16 @@ def step_model(
 
 
 def _stage_model(
-    machine: System | GpuServer, model: Model, factors: ServerFactors, *, power_cap: str, sparsity: Sparsity | None
+    machine: System | GpuServer,
+    model: Model,
+    factors: ServerFactors,
+    *,
+    power_cap: str,
+    sparsity: Sparsity | None,
+    groups: int = 1,
 ) -> TierStepModel | GpuStepModel:
     """Return the model of one stage's step times."""
     if isinstance(machine, GpuServer):
-        return GpuStepModel(machine, model, factors)
+        return GpuStepModel(machine, model, factors, groups=groups)
     refuse_latent(machine, model, power_cap)
     return TierStepModel(machine, model, factors, power_cap=power_cap, sparsity=sparsity)

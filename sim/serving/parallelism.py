@@ -5,6 +5,9 @@ Weights are divided over its GPUs; embedding lies with the first stage and the o
 where they share it). Keys and values lie with the stage of their layer. On GPUs alone they are divided by heads: where
 GPUs are more than a model's KV heads, or no divisor of them, some heads are kept several times. Tiers that compute
 keep tokens, not heads, and every token once.
+
+Servers of GPUs alone may also be cut into groups that serve requests of their own and share a mixture's experts
+(:mod:`sim.expert_parallel`). Requests are dealt to the groups evenly, and the groups go in step.
 """
 
 from __future__ import annotations
@@ -35,15 +38,23 @@ class Parallelism:
         Stages.
     micro_batches : int
         Parts that a step is cut into, at most one a token; each goes through the stages by itself.
+    data_parallel : int
+        Groups that serve requests of their own.
     """
 
     tensor_parallel: int
     pipeline_parallel: int
     micro_batches: int
+    data_parallel: int = 1
 
 
 def choose_parallelism(
-    machine: System | GpuServer, *, tensor: int | None, pipeline: int | None, micro_batches: int | None
+    machine: System | GpuServer,
+    *,
+    tensor: int | None,
+    pipeline: int | None,
+    micro_batches: int | None,
+    data: int = 1,
 ) -> Parallelism:
     """Return how a machine's GPUs share a model; what is not given follows from the number of GPUs.
 
@@ -54,12 +65,17 @@ def choose_parallelism(
         GPUs of a stage, and stages: with neither one stage of all GPUs.
     micro_batches : int or None
         Parts of a step; as many as stages by default.
+    data : int
+        Groups that serve requests of their own.
 
     Raises
     ------
     ConfigError
-        If the product is not the number of GPUs, or there are micro-batches without a pipeline.
+        If the product is not the number of GPUs, there are micro-batches without a pipeline, or groups with one or on a
+        system with tiers.
     """
+    if data > 1:
+        return _groups(machine, tensor=tensor, pipeline=pipeline, data=data)
     count = machine.gpu.count.integer
     given = f"tp {tensor or 'not given'}, pp {pipeline or 'not given'}"
     if tensor is None:
@@ -72,6 +88,20 @@ def choose_parallelism(
     if pipeline == 1 and micro_batches not in (None, 1):
         raise ConfigError(f"micro-batches must be 1 without a pipeline, not {micro_batches}")
     return Parallelism(tensor_parallel=tensor, pipeline_parallel=pipeline, micro_batches=micro_batches or pipeline)
+
+
+def _groups(machine: System | GpuServer, *, tensor: int | None, pipeline: int | None, data: int) -> Parallelism:
+    """Return groups that serve requests of their own."""
+    count = machine.gpu.count.integer
+    if not isinstance(machine, GpuServer):
+        raise ConfigError(f"dp must be 1 on {machine.name}, whose memories serve all requests, not {data}")
+    if pipeline not in (None, 1):
+        raise ConfigError(f"dp must be 1 with a pipeline of {pipeline} stages, not {data}")
+    if data * (tensor or count // data) != count:
+        raise ConfigError(
+            f"dp times tp must be the {count} GPUs of {machine.name}, not dp {data}, tp {tensor or 'not given'}"
+        )
+    return Parallelism(tensor_parallel=count // data, pipeline_parallel=1, micro_batches=1, data_parallel=data)
 
 
 def kv_copies(attention: Attention, tensor_parallel: int) -> float:

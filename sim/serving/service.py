@@ -61,6 +61,8 @@ class ServiceRequest:
         Prompts are computed from where their beginning is no longer stored.
     tensor_parallel, pipeline_parallel, micro_batches : int or None
         As :func:`sim.serving.parallelism.choose_parallelism` takes them.
+    data_parallel : int
+        Groups of GPUs that serve requests of their own.
     energy_without : tuple of str
         Parts of :data:`sim.energy.account.PARTS` that the energy leaves out.
 
@@ -81,6 +83,7 @@ class ServiceRequest:
     tensor_parallel: int | None = None
     pipeline_parallel: int | None = None
     micro_batches: int | None = None
+    data_parallel: int = 1
     energy_without: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -164,6 +167,7 @@ def serve(machine: System | GpuServer, model: Model, trace: Trace, request: Serv
         tensor=request.tensor_parallel,
         pipeline=request.pipeline_parallel,
         micro_batches=request.micro_batches,
+        data=request.data_parallel,
     )
     room = tier_room_bytes(machine, model, params, longest, parallelism)
     states = RequestStates(requests)
