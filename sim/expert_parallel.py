@@ -62,7 +62,7 @@ def grouped_layer_time(server: GpuServer, model: Model, layer: Layer, tokens: in
     if not network.num_experts:
         return GpuTime(own.matrices_s, own.allreduce_s, flops, read)
     gpu = server.gpu
-    met = network.distinct_experts(tokens)
+    met = network.distinct_experts(tokens, model.expert_skew)
     work, traffic = _experts(model, layer, met, tokens * network.experts_per_token)
     # A GPU reads a whole expert or none: with fewer than GPUs the busiest reads one, as if all did.
     count = gpu.count.integer

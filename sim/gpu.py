@@ -3,7 +3,7 @@
 Every product of weights with a batch of activations takes ``max(flops / (n peak u_c), bytes / (n bandwidth u_m))`` on
 ``n`` GPUs that split it evenly; ``u_c`` and ``u_m`` are the utilisations of ``calibration.toml``. A layer ends its
 attention and its feed-forward part with one ring all-reduce of the activations each (:mod:`sim.collectives`). Experts
-are split over the GPUs like any other matrix; which ones a batch touches follows from uniform routing.
+are split over the GPUs like any other matrix; how many a batch touches follows from the model's routing.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def layer_time(system: GpuUser, model: Model, layer: Layer, batch: int) -> GpuTi
         (attention.input_parameters, attention.input_parameters, hidden + queries + attention.stored_elements),
         (attention.output_parameters, attention.output_parameters, outputs + hidden),
         (
-            network.shared_parameters + network.distinct_experts(batch) * network.expert_parameters,
+            network.shared_parameters + network.distinct_experts(batch, model.expert_skew) * network.expert_parameters,
             network.active_parameters,
             2 * hidden + 2 * (network.dense_width + routed * network.expert_width),
         ),

@@ -110,7 +110,18 @@ def parse_model(text: str, *, where: str, name: str) -> Model:
         weight_bits=weight_bits,
         weight_format=weight_format,
         selection=read_selection(keys),
+        expert_skew=_read_skew(keys),
     )
+
+
+def _read_skew(keys: ConfigKeys) -> float:
+    """Return how unevenly routers choose; no published configuration says it."""
+    skew: Any = keys.get("expert_skew")
+    if skew is None:
+        return 0.0
+    if isinstance(skew, bool) or not isinstance(skew, int | float) or not 0.0 <= skew <= 10.0:
+        raise keys.fail("expert_skew", "a number from 0 to 10", skew)
+    return float(skew)
 
 
 def _read_attention(keys: ConfigKeys) -> Attention:

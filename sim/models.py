@@ -10,6 +10,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 if TYPE_CHECKING:
     from sim.selection import Selection
 
@@ -169,11 +171,19 @@ class FeedForward:
         """Parameters that one token passes."""
         return self.shared_parameters + self.experts_per_token * self.expert_parameters
 
-    def distinct_experts(self, batch: int) -> float:
-        """Return how many routed experts a batch touches, on average: ``E (1 - (1 - k/E)^B)``, routing uniform."""
+    def distinct_experts(self, batch: int, skew: float = 0.0) -> float:
+        """Return how many routed experts a batch touches, on average: ``sum over e of 1 - (1 - q_e)^B``.
+
+        A token meets expert e with ``q_e``: ``k / E`` where routing is uniform. With a skew the experts of a layer,
+        the most wanted first, are met in proportion to ``exp(-skew e)``, none more than once a token.
+        """
         if not self.num_experts:
             return 0.0
-        return self.num_experts * (1.0 - (1.0 - self.experts_per_token / self.num_experts) ** batch)
+        if not skew:
+            return self.num_experts * (1.0 - (1.0 - self.experts_per_token / self.num_experts) ** batch)
+        weights = np.exp(-skew * np.arange(self.num_experts))
+        met = np.minimum(1.0, self.experts_per_token * weights / weights.sum())
+        return float((1.0 - (1.0 - met) ** batch).sum())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,6 +239,8 @@ class Model:
         Name of the weight format.
     selection : Selection or None
         Sparse attention that it was trained with; None where every layer attends to everything.
+    expert_skew : float
+        How unevenly its routers choose, as :meth:`FeedForward.distinct_experts` takes it; 0 where nobody measured it.
     """
 
     name: str
@@ -241,6 +253,7 @@ class Model:
     weight_bits: float
     weight_format: str
     selection: Selection | None = None
+    expert_skew: float = 0.0
 
     @property
     def hidden(self) -> int:

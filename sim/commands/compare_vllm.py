@@ -13,6 +13,7 @@ from sim.comparisons.row import comparison_table
 from sim.comparisons.vllm import NOTES, RUNS, read_recording, simulate, vllm_rows
 from sim.comparisons.vllm_fit import fit_factors
 from sim.manifest import manifest
+from sim.model_config import load_model
 from sim.provenance import Part, combine
 from sim.report import print_tables, to_json
 from sim.serving.host import SERVER_FACTORS, calibrated_factors, default_factors
@@ -54,6 +55,15 @@ def _compare(as_json: bool, recordings: dict[str, Any]) -> int:
         {entry.name: recordings[entry.name][1] for entry in RUNS},
         {entry.name: simulate(entry, recordings[entry.name][0], calibrated) for entry in RUNS},
         {entry.name: simulate(entry, recordings[entry.name][0], default) for entry in RUNS},
+    )
+    mixtures = [entry for entry in RUNS if load_model(entry.model).expert_skew]
+    rows += vllm_rows(
+        {entry.name: recordings[entry.name][1] for entry in mixtures},
+        *(
+            {entry.name: simulate(entry, recordings[entry.name][0], used, skewed=False) for entry in mixtures}
+            for used in (calibrated, default)
+        ),
+        routing=", experts met uniformly",
     )
     if as_json:
         parts = [factors()[name].part for name in SERVER_FACTORS]

@@ -124,7 +124,7 @@ def _experts_s(system: RetrievalSystem, model: Model, layer: Layer, batch: int) 
     """Return the seconds of the routed experts on the busiest GPU."""
     network = layer.feed_forward
     gpus = system.server.gpu.count.integer
-    read = max(network.distinct_experts(batch), gpus) * network.expert_parameters
+    read = max(network.distinct_experts(batch, model.expert_skew), gpus) * network.expert_parameters
     met = max(batch * network.experts_per_token, gpus)
     activations = 2 * (network.hidden + network.expert_width)
     traffic = read * model.weight_bits / 8 + met * activations * _ACTIVATION_BYTES

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import numpy as np
 import pytest
 
 from sim.errors import ConfigError
@@ -207,6 +208,40 @@ def test_distinct_experts() -> None:
     assert network.distinct_experts(2) == pytest.approx(8 * (1 - 0.75**2))
     assert network.distinct_experts(10_000) == pytest.approx(8.0)
     assert parse().layers[0].feed_forward.distinct_experts(64) == 0.0
+
+
+def test_experts_are_met_as_was_measured() -> None:
+    model = load_model("qwen3-30b-a3b")
+    network = model.layers[0].feed_forward
+    # Mean distinct experts of a layer for real text: 120.6 at 128 tokens, which the skew is taken from, and 47.6 at 8.
+    assert network.distinct_experts(128, model.expert_skew) == pytest.approx(120.6, abs=0.3)
+    assert network.distinct_experts(8, model.expert_skew) == pytest.approx(47.6, rel=0.06)
+    # 0.94 of a uniform router's where decoding saturates.
+    assert network.distinct_experts(128, model.expert_skew) / network.distinct_experts(128) == pytest.approx(
+        0.94, abs=0.005
+    )
+    draw = np.random.default_rng(1)
+    weights = np.exp(-0.025 * np.arange(128))
+    met = np.minimum(1.0, 8 * weights / weights.sum())
+    seen = [(draw.random((64, 128)) < met).any(axis=0).sum() for _ in range(400)]
+    assert np.mean(seen) == pytest.approx(network.distinct_experts(64, 0.025), rel=0.01)
+
+
+@pytest.mark.parametrize("batch", [1, 2, 17, 400])
+@pytest.mark.parametrize("skew", [0.0, 1e-9, 0.01, 0.3, 5.0])
+def test_a_skew_never_meets_more_experts(batch: int, skew: float) -> None:
+    network = load_model("qwen3-30b-a3b").layers[0].feed_forward
+    found = network.distinct_experts(batch, skew)
+    assert 0.0 < found <= network.distinct_experts(batch) * (1 + 1e-9)
+    assert found <= network.distinct_experts(batch + 1, skew)
+    if skew < 1e-6:
+        assert found == pytest.approx(network.distinct_experts(batch), rel=1e-6)
+
+
+@pytest.mark.parametrize("skew", ["much", -1, 11, True])
+def test_a_skew_is_a_number(skew: object) -> None:
+    with pytest.raises(ConfigError, match="expert_skew must be a number from 0 to 10"):
+        parse(expert_skew=skew)
 
 
 def test_windows() -> None:
