@@ -62,7 +62,7 @@ class DmaParams:
     attempts: int = 4
     queue_depth: int = 8
     max_segments: int = 8
-    run_frames: int = 64
+    run_frames: int = 256
     verdict_wait_cycles: int = 2048
     silence_cycles: int = 1 << 16
     memory: int = 0

@@ -65,7 +65,7 @@ class Deframer(wiring.Component):
         last, size = Signal(), Signal(range(self.params.beat_bytes + 1))
         m.d.comb += [
             head_free.eq(~self.head.valid | self.head.ready),
-            body_free.eq((~self.o.valid | self.o.ready) & ~self.head.valid),
+            body_free.eq((~self.o.valid | self.o.ready) & head_free),
             self.i.ready.eq(Mux(self.i.payload.header, head_free, body_free)),
             taken.eq(self.i.valid & self.i.ready),
             last.eq(left <= WORD_BYTES * self.params.beat_words),

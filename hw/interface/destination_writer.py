@@ -16,7 +16,7 @@ from hw.interface.dma_layouts import arrival_layout, fetch_address_layout, readb
 
 __all__ = ["DestinationWriter"]
 
-_UNVERIFIED = 4
+_UNVERIFIED = 16
 """Payloads that may be written and not yet verified."""
 
 
@@ -37,7 +37,7 @@ class DestinationWriter(wiring.Component):
 
     Latency and throughput
     ----------------------
-    1 cycle from the first beat to the first write, a column a cycle, 2 cycles more a payload. The first read follows 4
+    1 cycle from the first beat to the first write, a column a cycle, a cycle more a payload. The first read follows 4
     cycles behind the last write, the verdict 1 behind the last column that was read back. Up to 4 payloads are verified
     while another is written.
 
@@ -108,7 +108,8 @@ class DestinationWriter(wiring.Component):
         passes = where.unmapped | self.write.ready
         m.d.comb += [
             addresses.i.payload.eq(clipped),
-            addresses.i.valid.eq(self.i.valid & ~begun & due.w_rdy & written.w_rdy),
+            # The end of the payload before may be noted in this cycle.
+            addresses.i.valid.eq(self.i.valid & ~begun & (written.level + ending < _UNVERIFIED)),
             pair.eq(self.i.valid & addresses.o.valid & begun & ~(spare_addresses | spare_beats | ending)),
             put.eq(pair & passes),
             self.write.valid.eq(pair & ~where.unmapped),
@@ -122,6 +123,7 @@ class DestinationWriter(wiring.Component):
         with m.If(put):
             m.d.sync += [
                 first.eq(0),
+                begun.eq(~(told.last & where.last)),
                 ending.eq(told.last & where.last),
                 spare_addresses.eq(told.last & ~where.last),
                 spare_beats.eq(~told.last & where.last),
@@ -131,11 +133,11 @@ class DestinationWriter(wiring.Component):
             with m.Elif(told.fault | (told.last != where.last)):
                 m.d.sync += status.eq(Status.CRC_MISMATCH)
         with m.If(spare_addresses & addresses.o.valid & where.last):
-            m.d.sync += [spare_addresses.eq(0), ending.eq(1)]
+            m.d.sync += [spare_addresses.eq(0), ending.eq(1), begun.eq(0)]
         with m.If(spare_beats & self.i.valid & told.last):
-            m.d.sync += [spare_beats.eq(0), ending.eq(1)]
+            m.d.sync += [spare_beats.eq(0), ending.eq(1), begun.eq(0)]
         with m.If(ending):
-            m.d.sync += [ending.eq(0), begun.eq(0)]
+            m.d.sync += ending.eq(0)
         entry = Signal(written_layout)
         m.d.comb += [
             self.write.payload.address.eq(where.coordinates),

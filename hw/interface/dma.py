@@ -66,7 +66,7 @@ class Dma(wiring.Component):
     Latency and throughput
     ----------------------
     See :mod:`hw.timing.dma`. Frames are limited by the link where that takes a beat in fewer than
-    ``columns / (columns + 4)`` cycles.
+    ``columns / (columns + 2)`` cycles.
 
     Numerics
     --------
@@ -165,21 +165,25 @@ class Dma(wiring.Component):
             self.dropped.eq(receiver.dropped),
         ]
 
-        # The header of a payload is kept beside it.
-        begun, of_verdicts, tag = Signal(), Signal(), Signal(32)
-        m.d.comb += receiver.head.ready.eq(~begun)
-        with m.If(receiver.head.valid & ~begun):
-            m.d.sync += [
-                begun.eq(1),
-                of_verdicts.eq(receiver.head.payload.kind == Kind.VERDICT),
-                tag.eq(receiver.head.payload.tag),
-            ]
-        with m.Elif(receiver.o.valid & receiver.o.ready & receiver.o.payload.last):
-            m.d.sync += begun.eq(0)
-        m.d.comb += receiver.o.ready.eq(begun & Mux(of_verdicts, spreader.i.ready, writer.i.ready))
+        # The header of a payload is kept beside it, but for the first cycle, in which it may come with it.
+        begun, kept_verdicts, kept_tag = Signal(), Signal(), Signal(32)
+        ends, taken, of_verdicts, tag = Signal(), Signal(), Signal(), Signal(32)
+        head = receiver.head
+        m.d.comb += [
+            ends.eq(receiver.o.valid & receiver.o.ready & receiver.o.payload.last),
+            head.ready.eq(~begun | ends),
+            taken.eq(head.valid & head.ready),
+            of_verdicts.eq(Mux(begun, kept_verdicts, head.payload.kind == Kind.VERDICT)),
+            tag.eq(Mux(begun, kept_tag, head.payload.tag)),
+        ]
+        m.d.sync += begun.eq(Mux(begun, ~ends | taken, taken & ~ends))
+        with m.If(taken):
+            m.d.sync += [kept_verdicts.eq(head.payload.kind == Kind.VERDICT), kept_tag.eq(head.payload.tag)]
+        there = begun | head.valid
+        m.d.comb += receiver.o.ready.eq(there & Mux(of_verdicts, spreader.i.ready, writer.i.ready))
         for target, mine in ((spreader.i, of_verdicts), (writer.i, ~of_verdicts)):
             m.d.comb += [
-                target.valid.eq(receiver.o.valid & begun & mine),
+                target.valid.eq(receiver.o.valid & there & mine),
                 target.payload.tag.eq(tag),
                 *(target.payload[name].eq(receiver.o.payload[name]) for name in ("codes", "last", "fault")),
             ]

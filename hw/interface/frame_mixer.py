@@ -24,7 +24,7 @@ class FrameMixer(wiring.Component):
 
     Latency and throughput
     ----------------------
-    2 cycles a frame, in which its command goes out, then a beat a cycle.
+    A cycle a frame, in which its command goes out, then a beat a cycle.
 
     Parameters
     ----------
@@ -78,16 +78,17 @@ class FrameMixer(wiring.Component):
             self.o.payload.codes.eq(frame.codes),
             self.o.payload.last.eq(frame.last),
         ]
-        # A frame is chosen, then its command goes out, then its payload.
-        chosen, commanded = Signal(), Signal()
+        # A frame is chosen and its command goes out, then its payload; what was chosen stays so.
+        chosen, commanded, kept = Signal(), Signal(), Signal()
         m.d.comb += [
-            self.command.valid.eq(chosen & ~commanded),
+            of_verdicts.eq(Mux(chosen, kept, verdicts.valid)),
+            self.command.valid.eq((verdicts.valid | tokens.valid) & ~commanded),
             self.o.valid.eq(commanded & Mux(of_verdicts, verdicts.valid, tokens.valid)),
             verdicts.ready.eq(commanded & of_verdicts & self.o.ready),
             tokens.ready.eq(commanded & ~of_verdicts & self.o.ready),
         ]
         with m.If(~chosen):
-            m.d.sync += [of_verdicts.eq(verdicts.valid), chosen.eq(verdicts.valid | tokens.valid)]
+            m.d.sync += [kept.eq(of_verdicts), chosen.eq(self.command.valid)]
         with m.If(self.command.valid & self.command.ready):
             m.d.sync += [commanded.eq(1), run.eq(Mux(flush, 0, run + 1)), self.loose.eq(~flush)]
         with m.If(self.o.valid & self.o.ready & frame.last):

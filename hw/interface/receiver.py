@@ -28,7 +28,7 @@ class Receiver(wiring.Component):
     Protocol
     --------
     Plain ready/valid streams. The header of a payload is offered with its payload or before it, and the next one when
-    both are taken whole. What came in 8 bits leaves in 16.
+    it is taken, while its payload may still be leaving. What came in 8 bits leaves in 16.
 
     Parameters
     ----------
@@ -80,22 +80,27 @@ class Receiver(wiring.Component):
         wiring.connect(m, receiver.o, unpacker.i)
         wiring.connect(m, unpacker.o, deframer.i)
 
-        # One payload at a time: the kind of the one that is leaving, and whether its header was taken.
-        busy, offered, small = Signal(), Signal(), Signal()
-        done = Signal()
+        # One payload at a time enters; one in 8 bits may do so while the one before it leaves the decompressor.
+        entering, offered, small = Signal(), Signal(), Signal()
+        inside = Signal(2)
+        entered, left, begin, next_small = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
+            next_small.eq(deframer.head.payload.kind == Kind.COMPRESSED),
+            entered.eq(deframer.o.valid & deframer.o.ready & deframer.o.payload.last),
+            left.eq(decompressor.o.valid & decompressor.o.ready & decompressor.o.payload.last),
+            begin.eq(deframer.head.valid & deframer.head.ready),
             self.dropped.eq(receiver.dropped),
             self.fault.eq(unpacker.fault),
-            deframer.head.ready.eq(~busy & ~offered),
+            deframer.head.ready.eq(~offered & (~entering | entered) & (next_small | (inside == left))),
             self.head.valid.eq(offered),
             decompressor.i.payload.eq(deframer.o.payload),
-            decompressor.i.valid.eq(deframer.o.valid & busy & small),
-            decompressor.o.ready.eq(self.o.ready & small),
-            deframer.o.ready.eq(busy & Mux(small, decompressor.i.ready, self.o.ready)),
-            self.o.valid.eq(busy & Mux(small, decompressor.o.valid, deframer.o.valid)),
-            done.eq(self.o.valid & self.o.ready & self.o.payload.last),
+            decompressor.i.valid.eq(deframer.o.valid & entering & small),
+            decompressor.o.ready.eq(self.o.ready),
+            deframer.o.ready.eq(entering & Mux(small, decompressor.i.ready, self.o.ready)),
+            self.o.valid.eq(Mux(inside != 0, decompressor.o.valid, deframer.o.valid & entering & ~small)),
         ]
-        with m.If(small):
+        m.d.sync += inside.eq(inside + (begin & next_small) - left)
+        with m.If(inside != 0):
             m.d.comb += self.o.payload.eq(decompressor.o.payload)
         with m.Else():
             m.d.comb += [
@@ -103,15 +108,15 @@ class Receiver(wiring.Component):
                 self.o.payload.last.eq(deframer.o.payload.last),
                 self.o.payload.fault.eq(deframer.o.payload.count != params.compression.word_bytes),
             ]
-        with m.If(deframer.head.valid & deframer.head.ready):
+        with m.If(begin):
             m.d.sync += [
-                busy.eq(1),
+                entering.eq(1),
                 offered.eq(1),
-                small.eq(deframer.head.payload.kind == Kind.COMPRESSED),
+                small.eq(next_small),
                 self.head.payload.eq(deframer.head.payload),
             ]
-        with m.Elif(done):
-            m.d.sync += busy.eq(0)
+        with m.Elif(entered):
+            m.d.sync += entering.eq(0)
         with m.If(self.head.valid & self.head.ready):
             m.d.sync += offered.eq(0)
         return m

@@ -41,8 +41,7 @@ class SourceReader(wiring.Component):
 
     Latency and throughput
     ----------------------
-    3 cycles from an order to its first read; 4 from the last column of a token to its first beat; a column a cycle, one
-    more for each token.
+    3 cycles from an order to its first read; 3 from the last column of a token to its first beat; a column a cycle.
 
     Parameters
     ----------
@@ -143,12 +142,14 @@ class SourceReader(wiring.Component):
             self.fetched.ready.eq(buffer.i.ready),
         ]
 
-        # The first beat of a region waits until whoever must know of it does.
+        # The first beat of a region waits until whoever must know of it does, which is in the same cycle as a rule.
         begun, flush = Signal(), Signal()
         known = data.View(region_layout, Array(region.as_value() for region in regions)[buffer.o.payload.region])
         bad = lost.bit_select(buffer.o.payload.region, 1)
         first = buffer.o.valid & ~begun
-        with m.If(self.sent.ready & self.sent.valid | (self.failed.ready & self.failed.valid)):
+        told = Signal()
+        m.d.comb += told.eq(begun | Mux(bad, self.failed.ready, self.sent.ready))
+        with m.If(first & told):
             m.d.sync += [begun.eq(1), flush.eq(self.flush)]
         with m.If(self.done):
             m.d.sync += begun.eq(0)
@@ -159,12 +160,12 @@ class SourceReader(wiring.Component):
             self.failed.valid.eq(first & bad),
             self.failed.payload.copy.eq(known.copy),
             self.failed.payload.status.eq(Status.READ_ERROR),
-            self.o.valid.eq(buffer.o.valid & begun & ~bad),
-            buffer.o.ready.eq(begun & (bad | self.o.ready)),
+            self.o.valid.eq(buffer.o.valid & told & ~bad),
+            buffer.o.ready.eq(told & (bad | self.o.ready)),
             self.o.payload.codes.as_value().eq(buffer.o.payload.column.as_value()),
             self.o.payload.last.eq(buffer.o.payload.last),
             self.o.payload.kind.eq(Mux(known.compressed, Kind.COMPRESSED, Kind.RAW)),
             self.o.payload.tag.eq(known.slot),
-            self.o.payload.flush.eq(flush),
+            self.o.payload.flush.eq(Mux(begun, flush, self.flush)),
         ]
         return m

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import stream, wiring
-from amaranth.lib.fifo import SyncFIFOBuffered
+from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
 
 from golden.dma.frames import Kind
@@ -84,7 +84,7 @@ class Transmitter(wiring.Component):
         width = frame_command_layout().size
         # The same commands for the switch in front of the compressor, the one behind it, and the framer.
         names = ("enter", "leave", "frame")
-        enter, leave, frame = queues = [SyncFIFOBuffered(width=width, depth=COMMANDS) for _ in names]
+        enter, leave, frame = queues = [SyncFIFO(width=width, depth=COMMANDS) for _ in names]
         for name, queue in zip(names, queues, strict=True):
             m.submodules[f"commands_{name}"] = queue
             m.d.comb += [queue.w_data.eq(self.command.payload), queue.w_en.eq(self.command.valid & self.command.ready)]
