@@ -116,6 +116,7 @@ def run_streams(
     *,
     earliest: Mapping[str, Sequence[int] | npt.NDArray[np.integer]] | None = None,
     max_cycles: int = 100_000_000,
+    long_run: bool = False,
 ) -> StreamRun:
     """Drive ``inputs`` through the unit until each output stream has delivered its number of items.
 
@@ -132,6 +133,8 @@ def run_streams(
         of unnamed streams are offered as soon as they can be.
     max_cycles : int
         Gives up after this many cycles.
+    long_run : bool
+        The run is worth an optimised build, as every run with native arithmetic is, unless the environment says short.
 
     Returns
     -------
@@ -156,8 +159,8 @@ def run_streams(
     has_clock = re.search(r"^\s*input clk;$", verilog, re.MULTILINE) is not None
     native = native_cpp(verilog)
     main = native + main_cpp(list(ports.values()), has_clock)
-    long_run = native and os.environ.get(_RUNS) != "short"
-    harness = Harness(source=main, **(_LONG_RUN if long_run else _SHORT_RUN))
+    optimised = (native or long_run) and os.environ.get(_RUNS) != "short"
+    harness = Harness(source=main, **(_LONG_RUN if optimised else _SHORT_RUN))
     wave = wave_file(top)
     executable = build_model(verilog, top, traced(harness) if wave else harness)
     with tempfile.TemporaryDirectory() as folder:

@@ -20,6 +20,7 @@ __all__ = [
     "DmaPoint",
     "DmaTable",
     "dma_params_sha256",
+    "dma_point",
     "dma_table_text",
     "load_dma_table",
     "read_dma_table",
@@ -126,6 +127,14 @@ def dma_params_sha256() -> str:
     return digest(*(f"{name} {params!r}" for name, params in DMA_BENCHES.items()))
 
 
+def dma_point(entry: dict[str, Any]) -> DmaPoint:
+    """Return the point that :func:`dataclasses.asdict` made ``entry`` of, after it went through JSON."""
+    fields = dict(entry)
+    beats, cycles = fields["link_beats"]
+    fields["link_beats"] = (beats, cycles)
+    return DmaPoint(**fields)
+
+
 def dma_table_text(table: DmaTable) -> str:
     """Return the file of a table: the same text for the same table, a point a line."""
     head = {
@@ -151,9 +160,7 @@ def read_dma_table(text: str) -> DmaTable:
     try:
         entries: dict[str, Any] = json.loads(text)
         measured_params = entries.pop("params_sha256")
-        entries["points"] = tuple(
-            DmaPoint(**(point | {"link_beats": tuple(point["link_beats"])})) for point in entries["points"]
-        )
+        entries["points"] = tuple(dma_point(point) for point in entries["points"])
         table = DmaTable(**entries)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise TableError(f"table of the DMA must be a file that nearkv measure wrote: {error}") from None

@@ -1,18 +1,20 @@
 """Long runs of both ends of the DMA: ``python -m tests.helpers.dma_soak [descriptors [seed]]``.
 
 Random descriptors with faults, idles and back-pressure, in runs of 2,000, and of a quarter as many where the far end
-has flash, each with a seed of its own that is printed before it begins; then the rates at the sizes of a device, with
-and without packing and reorder.
+has flash, each with a seed of its own that is printed before it begins; then the cycles of the formulas at the sizes of
+a device, and the rates there.
 """
 
 from __future__ import annotations
 
+import json
 import secrets
 import sys
 import time
 
+from hw.benches.dma import hundred_thousand_tokens
+from hw.presets.dma_bench import DMA_BENCHES
 from tests.helpers.dma_ends import DmaPair
-from tests.helpers.dma_rates import SIZES
 from tests.helpers.dma_runs import SMALL
 from tests.helpers.rtl import run_cocotb
 
@@ -33,11 +35,9 @@ def main(arguments: list[str]) -> int:
             case = {"descriptors": share}
             run_cocotb(DmaPair, SMALL, module=f"tests.rtl.{module}", expected=tests, case=case, seed=seed)
         seed = (seed + 1) % (1 << 31)
-    for sizes, params in SIZES.items():
-        # Frames of 520 bytes in flits with 248 of 256 bytes of payload leave 95.4 %, verdicts about a point less.
-        least = {"4 KiB": 0.94, "tokens": 0.9} if sizes == "device" else {}
-        case = {"sizes": sizes, "tokens": 400, "least": least}
-        run_cocotb(DmaPair, params, module="tests.rtl.tb_dma_rates", expected=2, case=case)
+    device = DMA_BENCHES["device"]
+    run_cocotb(DmaPair, (device.near, device.far), module="tests.rtl.tb_dma_cycles", expected=1)
+    sys.stderr.write(f"rates {json.dumps(hundred_thousand_tokens())}\n")
     return 0
 
 
