@@ -41,6 +41,7 @@ UNITS = {
     "top_k_merge": ("hw.units.top_k_merge", "TopKMerge", "the k-th largest score of all shards, from their counts"),
     "gather": ("hw.units.gather", "Gather", "bursts that read the rows of selected ids"),
     "dma": ("hw.interface.dma", "Dma", "one end of the DMA: tokens of a memory over a link, in both directions"),
+    "dma_crossed": ("hw.interface.dma_crossed", "DmaCrossed", "one end of the DMA whose link has a clock of its own"),
 }
 """Units by name: module, class and what the unit does."""
 

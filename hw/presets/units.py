@@ -9,6 +9,7 @@ from golden.exp import POLY6, ExpSpec
 from golden.exp.compact_bf16_units import COMPACT_BF16_ACCURATE_NONPOSITIVE
 from golden.formats import BF16, FP16, FloatFormat
 from golden.retrieval.index_spec import KARAT_SCORES, ScoreSpec
+from hw.dma_crossed_params import DmaCrossedParams
 from hw.dma_engine_params import DmaParams
 from hw.dma_params import AddressParams, PathParams
 from hw.gather_params import GatherParams
@@ -35,6 +36,7 @@ UnitParams = (
     | TopKParams
     | GatherParams
     | DmaParams
+    | DmaCrossedParams
 )
 """Parameters of any unit."""
 
@@ -66,7 +68,7 @@ class UnitPreset:
     gather : GatherParams or None
         What reads the rows of selected ids; None where nothing is selected.
     dma : DmaParams or None
-        An end of the DMA; None where its memory has none here.
+        An end of the DMA, in one clock and with its link in another; None where its memory has none here.
     sources : dict of str to str
         Source of each size by its name; ``"other"`` covers the rest.
     deviations : tuple of Deviation
@@ -122,6 +124,7 @@ class UnitPreset:
             "top_k_merge": self.top_k,
             "gather": self.gather,
             "dma": self.dma,
+            "dma_crossed": self.dma and DmaCrossedParams(dma=self.dma),
         }
         return {name: params for name, params in units.items() if params is not None}
 
@@ -146,7 +149,7 @@ def _sizes(params: UnitParams | ScoreSpec) -> Iterator[tuple[str, Any]]:
         value: Any = getattr(params, item.name)
         if isinstance(value, ScoreSpec):
             yield from _sizes(value)
-        elif not isinstance(value, TopKShardParams):  # a unit of its own
+        elif not isinstance(value, TopKShardParams | DmaParams):  # a unit of its own
             yield item.name, value
 
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 from functools import singledispatch
 
 from golden.exp import ExpSpec, PolynomialSpec
+from hw.dma_crossed_params import DmaCrossedParams
 from hw.dma_engine_params import DmaParams
 from hw.gather_params import GatherParams
 from hw.index_score_params import IndexScoreParams
 from hw.params import FinishParams, ProcessingParams, ReductionParams, ScoreAdderParams, StateJoinParams
-from hw.timing import dma, finish, processing, reduction, score_adder, selection_formulas, state_join
+from hw.timing import dma, dma_crossed, finish, processing, reduction, score_adder, selection_formulas, state_join
 from hw.timing.formula import Formula
 from hw.timing.operation import OperationSizes
 from hw.top_k_params import TopKParams, TopKShardParams
@@ -231,5 +232,7 @@ latency_formula.register(TopKParams, selection_formulas.merge_latency)
 interval_formula.register(TopKParams, selection_formulas.merge_interval)
 latency_formula.register(DmaParams, dma.latency_formula_of)
 interval_formula.register(DmaParams, dma.interval_formula_of)
+latency_formula.register(DmaCrossedParams, dma_crossed.latency_formula_of)
+interval_formula.register(DmaCrossedParams, dma_crossed.interval_formula_of)
 latency_formula.register(GatherParams, selection_formulas.gather_latency)
 interval_formula.register(GatherParams, selection_formulas.gather_interval)

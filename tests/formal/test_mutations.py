@@ -116,8 +116,15 @@ MUTATIONS = {
     "crossing takes what has no room": (
         crossing.PROOF,
         Crossing,
-        "self.i.ready.eq(fifo.w_rdy)",
+        "self.i.ready.eq(~full)",
         "self.i.ready.eq(1)",
+        "order",
+    ),
+    "crossing gives out what is not there": (
+        crossing.PROOF,
+        Crossing,
+        "self.o.valid.eq(tail_gray != head_seen)",
+        "self.o.valid.eq(1)",
         "order",
     ),
     "re-layout buffer changes a stalled column": (

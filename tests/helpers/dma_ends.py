@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from amaranth.hdl import Module
 from amaranth.lib import wiring
@@ -15,6 +15,8 @@ from hw.interface.dma_layouts import fetch_address_layout
 from hw.payloads import unpack
 
 if TYPE_CHECKING:
+    from amaranth.lib.wiring import Component
+
     from golden.dma.memory import Memory
     from hw.dma_engine_params import DmaParams
 
@@ -26,8 +28,10 @@ ENDS = ("near", "far")
 class DmaPair(wiring.Component):
     """Two ends; the streams of each carry its name, and the link between them is open."""
 
-    def __init__(self, params: tuple[DmaParams, DmaParams]) -> None:
-        self.ends = {name: Dma(one) for name, one in zip(ENDS, params, strict=True)}
+    end: type[Component] = Dma
+
+    def __init__(self, params: tuple[Any, Any]) -> None:
+        self.ends = {name: self.end(one) for name, one in zip(ENDS, params, strict=True)}
         super().__init__(
             {
                 f"{name}_{key}": member

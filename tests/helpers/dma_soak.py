@@ -1,8 +1,8 @@
 """Long runs of both ends of the DMA: ``python -m tests.helpers.dma_soak [descriptors [seed]]``.
 
-Random descriptors with faults, idles and back-pressure, in runs of 2,000, and of a quarter as many where the far end
-has flash, each with a seed of its own that is printed before it begins; then the cycles of the formulas at the sizes of
-a device, and the rates there.
+Random descriptors with faults, idles and back-pressure, in runs of 2,000, of a quarter as many where the far end has
+flash, and of an eighth over crossings between clocks, each with a seed of its own that is printed before it begins;
+then the cycles of the formulas at the sizes of a device, and the rates there.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ import time
 
 from hw.benches.dma import hundred_thousand_tokens
 from hw.presets.dma_bench import DMA_BENCHES
+from tests.helpers.dma_clocks import CrossedPair
 from tests.helpers.dma_ends import DmaPair
 from tests.helpers.dma_runs import SMALL
 from tests.helpers.rtl import run_cocotb
+from tests.rtl.tb_dma_crossed import PARAMS
 
 __all__ = ["main"]
 
@@ -34,6 +36,8 @@ def main(arguments: list[str]) -> int:
         for module, tests, share in (("tb_dma", 12, count), ("tb_dma_nand", 5, -(-count // 4))):
             case = {"descriptors": share}
             run_cocotb(DmaPair, SMALL, module=f"tests.rtl.{module}", expected=tests, case=case, seed=seed)
+        case = {"descriptors": max(8, count // 8)}
+        run_cocotb(CrossedPair, PARAMS, module="tests.rtl.tb_dma_crossed", expected=12, case=case, seed=seed)
         seed = (seed + 1) % (1 << 31)
     device = DMA_BENCHES["device"]
     run_cocotb(DmaPair, (device.near, device.far), module="tests.rtl.tb_dma_cycles", expected=1)

@@ -66,6 +66,63 @@ def test_an_item_a_cycle_of_the_slower_clock(write_ns, read_ns):
     assert slower_cycles == pytest.approx(len(cycles) - 21, abs=1)
 
 
+@pytest.mark.parametrize("lead_ns", [-9.0, 0.0, 7.3])
+@pytest.mark.parametrize(
+    ("write_ns", "read_ns", "phase_ns"), [(1.0, 1.0, 0.3), (0.769, 0.625, 0.1), (1.0, 4.7, 0.0), (5.3, 1.0, 0.9)]
+)
+def test_a_reset_of_both_sides_empties_it(write_ns, read_ns, phase_ns, lead_ns):
+    """However full it is, in whatever place its pointers are, and whichever side is reset first and longer."""
+    top, unit, random = Module(), Crossing(16, depth=4, source="near", target="far"), Random(1)
+    near, far = ClockDomain("near"), ClockDomain("far")
+    top.domains += [near, far]
+    top.submodules.unit = unit
+    rounds: list[list[int]] = [[]]
+
+    async def write(ctx):
+        number = 0
+        while True:
+            held = ctx.get(near.rst)
+            number = 0 if held else number
+            ctx.set(unit.i.payload, len(rounds) << 8 | number)
+            ctx.set(unit.i.valid, not held)
+            _, _, ready, reset = await ctx.tick("near").sample(unit.i.ready, near.rst)
+            number += ready and not held and not reset
+
+    async def read(ctx):
+        while True:
+            ready = not ctx.get(far.rst) and random.random() < 0.7
+            ctx.set(unit.o.ready, ready)
+            _, _, valid, payload, reset = await ctx.tick("far").sample(unit.o.valid, unit.o.payload, far.rst)
+            if valid and ready and not reset and not ctx.get(near.rst):
+                rounds[-1].append(payload)
+
+    async def reset(ctx):
+        sides = (near.rst, far.rst) if lead_ns < 0 else (far.rst, near.rst)
+        for _ in range(12):
+            await ctx.delay(random.uniform(20, 60) * 1e-9)
+            await ctx.delay(random.random() * 1e-9)
+            ctx.set(sides[0], 1)
+            await ctx.delay(abs(lead_ns) * 1e-9)
+            ctx.set(sides[1], 1)
+            rounds.append([])
+            await ctx.delay(4 * max(write_ns, read_ns) * 1e-9)
+            first, second = random.sample(sides, 2)
+            ctx.set(first, 0)
+            await ctx.delay(abs(lead_ns) * random.random() * 1e-9)
+            ctx.set(second, 0)
+        await ctx.delay(50e-9)
+
+    simulator = Simulator(top)
+    simulator.add_clock(write_ns * 1e-9, domain="near")
+    simulator.add_clock(read_ns * 1e-9, phase=phase_ns * 1e-9, domain="far")
+    simulator.add_testbench(write, background=True)
+    simulator.add_testbench(read, background=True)
+    simulator.add_testbench(reset)
+    simulator.run()
+    assert rounds == [[number << 8 | place for place in range(len(got))] for number, got in enumerate(rounds, 1)]
+    assert min(len(got) for got in rounds) > 0
+
+
 def test_bad_arguments():
     for depth, message in ((3, "at least 4, not 3"), (6, "a power of two, not 6")):
         with pytest.raises(ValueError, match=rf"^depth must be {message}$"):

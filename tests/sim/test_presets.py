@@ -101,7 +101,7 @@ def test_buffers_of_a_bank_by_hand() -> None:
 def test_unit_presets_fit_together() -> None:
     tiny = UNIT_PRESETS["tiny"]
     joins, selection = ["score_adder", "state_join"], ["index_score", "top_k_shard", "top_k_merge", "gather"]
-    assert list(tiny.units) == ["exp", "processing", "reduction", "finish", *joins, *selection, "dma"]
+    assert list(tiny.units) == ["exp", "processing", "reduction", "finish", *joins, *selection, "dma", "dma_crossed"]
     with pytest.raises(ValueError, match=r"head_dim must be one number in all units of preset tiny, not \[8, 16\]"):
         dataclasses.replace(tiny, processing=tiny.processing.replace(head_dim=16))
     with pytest.raises(ValueError, match=r"sources of preset tiny must have an entry 'other', not \[\]"):

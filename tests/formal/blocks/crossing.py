@@ -22,7 +22,7 @@ def bench(unit: type = Crossing) -> Bench:
     near, far = result.free("near_edge"), result.free("far_edge")
     clocked = EnableInserter({"near": near, "far": far})(crossing)
     result.m.submodules += DomainRenamer({"near": "sync", "far": "sync"})(clocked)
-    # The reset of a reader is asynchronous, which an enable does not stand for.
+    # Resets last until the registers between the sides have seen them, which one of a cycle does not.
     result.never_reset()
     i = result.source("i", crossing.i, enable=near)
     o = result.sink("o", crossing.o, enable=far)

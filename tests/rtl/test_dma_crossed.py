@@ -1,0 +1,16 @@
+"""Both ends of the DMA with crossings to their link, under Verilator in two and three clocks of any ratio and phase.
+
+Random moves and copies with idles, back-pressure and faults end as the golden mover's do, whatever the clocks; without
+faults the link sends nothing twice, as its timeout covers the crossings; a reset in any cycle, that each clock begins
+and ends when it likes, loses nothing.
+"""
+
+from __future__ import annotations
+
+from tests.helpers.dma_clocks import CrossedPair
+from tests.helpers.rtl import run_cocotb
+from tests.rtl.tb_dma_crossed import PARAMS
+
+
+def test_dma_crossed():
+    run_cocotb(CrossedPair, PARAMS, module="tests.rtl.tb_dma_crossed", expected=12, case={"descriptors": 400})
