@@ -26,7 +26,7 @@ _LINEAR_BELOW = 0.1
 
 
 def migration_figure(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Draw reads and writes of flash, the host's way over the DMA's, and by how much steps grow.
+    """Draw rates if there are any, reads and writes of flash, the host's way over the DMA's, by how much steps grow.
 
     Parameters
     ----------
@@ -44,17 +44,45 @@ def migration_figure(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     """
     if not rows:
         raise ValueError("rows must not be empty")
-    figure = Figure(figsize=(17.0, 11.0), layout="constrained")
+    figure = Figure(figsize=(21.0, 11.0), layout="constrained")
     FigureCanvasAgg(figure)
-    grid = figure.add_gridspec(2, 3, height_ratios=(1.0, 1.25))
     by_kind = {
         kind: [row for row in rows if row["kind"] == kind] for kind in dict.fromkeys(row["kind"] for row in rows)
     }
-    _draw_reads(figure.add_subplot(grid[0, 0]), by_kind["flash read"])
-    _draw_writes(figure.add_subplot(grid[0, 1]), by_kind["flash write"])
-    _draw_host(figure.add_subplot(grid[0, 2]), by_kind["host"])
+    panels = {"rate": _draw_rates, "flash read": _draw_reads, "flash write": _draw_writes, "host": _draw_host}
+    drawn = [kind for kind in panels if kind in by_kind]
+    grid = figure.add_gridspec(2, len(drawn), height_ratios=(1.0, 1.25))
+    for column, kind in enumerate(drawn):
+        panels[kind](figure.add_subplot(grid[0, column]), by_kind[kind])
     _draw_steps(figure.add_subplot(grid[1, :]), [row for row in by_kind["step"] if row["swaps"]])
     save_figure(figure, path)
+
+
+def _draw_rates(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Draw what of a link is tokens, both directions at once, over its beats; dashes are memories that take no time."""
+    both = [row for row in rows if row["direction"] == "both" and row["unit"] == "of the link"]
+    links = list(dict.fromkeys(str(row["link_beats"]) for row in both))
+    for number, point in enumerate(dict.fromkeys(str(row["point"]) for row in both)):
+        for memories, style in zip(dict.fromkeys(row["memories"] for row in both), ("--", "-"), strict=False):
+            line = [row for row in both if row["point"] == point and row["memories"] == memories]
+            axes.plot(
+                [links.index(row["link_beats"]) for row in line],
+                [100 * row["reached"] for row in line],
+                color=_COLOURS[number % len(_COLOURS)],
+                linestyle=style,
+                marker="o" if style == "-" else "x",
+                markersize=5,
+                label=point if style == "-" else None,
+            )
+    for asked in sorted({row["asked"] for row in both if row["asked"] is not None}):
+        axes.axhline(100 * asked, color="black", linewidth=0.8)
+    axes.set_xticks(range(len(links)), links)
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("beats that the link takes, of cycles")
+    axes.set_ylabel("bytes of tokens, % of the link's")
+    axes.set_title("the DMA, both directions; dashes: no rows")
+    axes.legend(frameon=False, fontsize=8)
+    _frame(axes)
 
 
 def _draw_reads(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:

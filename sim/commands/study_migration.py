@@ -15,14 +15,17 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping, Sequence
 
+    from sim.studies.migration_rates import LinkShares
+
 __all__ = ["add_migration", "run"]
 
 _SYSTEM = "pam"
 _DETAILS = """\
-Reads of flash by slots wanted of a page and by placement, writes by how full it is; growth of the decode table's steps
-while 0.7 % of the tokens move, as PAM prints, in time that memories and links have to spare; the host's way beside the
-DMA's. --area adds the DMA's gate equivalents beside those of processing and reduction units, which takes a while
-the first time. What is asked and not reached is shown, and is no failure.
+Rates of the DMA as nearkv measure dma found them; reads of flash by slots wanted of a page and by placement, writes by
+how full it is; growth of the decode table's steps while 0.7 % of the tokens move, as PAM prints, in time that memories
+and links have to spare; the host's way beside the DMA's. --area adds the DMA's gate equivalents beside those of
+processing and reduction units, which takes a while the first time. What is asked and not reached is shown, and is no
+failure.
 
 examples:
   nearkv study migration --plot migration.png --csv migration.csv
@@ -31,7 +34,9 @@ examples:
 
 def add_migration(studies: Subparsers[argparse.ArgumentParser]) -> None:
     """Add the study."""
-    parser = add_command(studies, "migration", "tokens between memories: flash, steps, host, area", _DETAILS, run)
+    parser = add_command(
+        studies, "migration", "tokens between memories: rates, flash, steps, host, area", _DETAILS, run
+    )
     parser.add_argument("--seed", type=natural("--seed"), default=0, metavar="N", help="of all draws (default: 0)")
     parser.add_argument("--area", action="store_true", help="synthesise the DMA and the units beside it, too")
     parser.add_argument("--liberty", metavar="FILE", help="cell library of --area (default: our own)")
@@ -48,7 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise ConfigError("--liberty must go with --area")
     # A library that can't be read is refused before anything is counted.
     areas = _area_rows(arguments.liberty) if arguments.area else []
-    rows = [*_rows(arguments.seed), *areas]
+    rates, shares, why_not_measured = _rates()
+    rows = [*rates, *_rows(arguments.seed, shares), *areas]
     if arguments.csv is not None:
         write_text(Path(arguments.csv), to_csv(_flat(rows)))
     if arguments.plot is not None:
@@ -56,21 +62,36 @@ def run(arguments: argparse.Namespace) -> int:
 
         migration_figure(rows, Path(arguments.plot))
     if arguments.json:
-        sys.stdout.write(to_json({"rows": rows, "manifest": manifest(rows, arguments.seed)}))
+        record = {"rows": rows, "why_not_measured": why_not_measured, "manifest": manifest(rows, arguments.seed)}
+        sys.stdout.write(to_json(record))
     else:
         print_tables(migration_tables(rows))
+        if why_not_measured:
+            print_tables([f"rates left out, links carry what their format leaves: {why_not_measured}"])
     return 0
 
 
-def _rows(seed: int) -> list[dict[str, Any]]:
-    """Return all rows but those of areas."""
+def _rates() -> tuple[list[dict[str, Any]], LinkShares, str]:
+    """Return the rows of rates, what of links is tokens, and why nothing measured says so; empty where it does."""
+    from hw.tables import TableError
+    from hw.tables.dma import load_dma_table
+    from sim.studies.migration_rates import format_shares, measured_shares, rate_rows
+
+    try:
+        table = load_dma_table()
+    except TableError as error:
+        return [], format_shares(), str(error)
+    return rate_rows(table), measured_shares(table), ""
+
+
+def _rows(seed: int, shares: LinkShares) -> list[dict[str, Any]]:
+    """Return the rows of flash, of steps and of the host."""
     from sim.studies.migration_flash import amplification_rows, placement_rows, slots_of_page, write_rows
     from sim.studies.migration_host import host_rows
-    from sim.studies.migration_rates import format_shares
     from sim.studies.migration_step import step_rows
     from sim.system_config import load_system
 
-    system, shares = load_system(_SYSTEM), format_shares()
+    system = load_system(_SYSTEM)
     flash = system.tiers[-1]
     assert flash.device.page is not None
     slots = slots_of_page(flash.device.page)

@@ -36,9 +36,10 @@ CALLS = (
 )
 """Seconds of software a copy."""
 
+_MIB = 1 << 20
 _HASHING = (
     Value(1.0, "1", "chosen: the full rate of the DIMMs"),
-    Value(0.1, "1", "arXiv:2602.11521: without address hashing a CPU has less than 10 % of its memory's rate"),
+    Value(0.1, "1", "arXiv:2602.11521, section 6.2: without address hashing a CPU has below 10 % of its memory's rate"),
 )
 
 
@@ -76,7 +77,8 @@ def host_rows(system: System, link_share: float, share_part: Part) -> list[dict[
     for hashing in _HASHING:
         for call in CALLS:
             for piece in PIECES:
-                host = host_seconds(piece, piece, pcie=rate, memory=hashing.number * memory, call_s=call.number)
+                rates = {"pcie": rate, "memory": hashing.number * memory, "call_s": call.number}
+                host = host_seconds(piece, piece, **rates)
                 ratio = host / max(piece / (rate * link_share), 2 * piece / memory)
                 parts = [
                     *pcie.parts,
@@ -99,6 +101,7 @@ def host_rows(system: System, link_share: float, share_part: Part) -> list[dict[
                         "piece_bytes": piece,
                         "call_us": call.number * 1e6,
                         "memory_share": hashing.number,
+                        "mib_us": host_seconds(_MIB, piece, **rates) * 1e6,
                         "provenance": combine(parts).to_dict(),
                     }
                 )

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["ASKED", "FROM_FLASH", "KEEPS", "MOVED", "manners", "step_rows"]
 
 MOVED, FROM_FLASH = 0.007, 0.001
-"""Parts of all tokens that are adjusted in a step, and that go from flash to DRAM: arXiv:2602.11521, section 6."""
+"""Parts of all tokens that are adjusted in a step, and that go from flash to DRAM: arXiv:2602.11521, section 6.3."""
 
 ASKED = 0.01
 """By how much of itself a step may grow."""
@@ -167,7 +167,7 @@ def _parts(system: System, model: Model, flash: PageTiming, shares: LinkShares) 
     )
     return (
         Part(
-            "tokens that move", "literature", "arXiv:2602.11521, section 6: 0.7 % a step, below 0.1 % from SSD to DDR"
+            "tokens that move", "literature", "arXiv:2602.11521, section 6.3: 0.7 % a step, below 0.1 % from SSD to DDR"
         ),
         Part("model shape", "literature", model.source),
         *rates,

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = ["migration_tables"]
 
+_SHARE = "of the link"
 _STEP_LINES = (
     "moved: 0.7 % of all tokens change their memory in a step; each way: 0.7 % go up, and as many down; GB, ms: what",
     "moved moves, and the time of the memories for it; runs: as moved, but tokens leave flash in runs that fill its",
@@ -32,18 +33,44 @@ def migration_tables(rows: Sequence[dict[str, Any]]) -> list[Table | str]:
     for row in rows:
         by_kind.setdefault(str(row["kind"]), []).append(row)
     tables: list[Table | str] = [
+        *([_rate_table(by_kind["rate"])] if "rate" in by_kind else []),
         _read_table(by_kind["flash read"]),
         _placement_table(by_kind["flash placement"]),
         _write_table(by_kind["flash write"]),
         *_step_tables(by_kind["step"]),
         *_STEP_LINES,
         _host_table(by_kind["host"]),
+        _host_line(by_kind["host"]),
     ]
     if "area" in by_kind:
         tables.append(_area_table(by_kind["area"]))
     judged = [row for row in rows if row["within"] is not None]
     tables.append(f"{sum(bool(row['within']) for row in judged)} of {len(judged)} rows reach what is asked for")
     return tables
+
+
+def _rate_table(rows: Sequence[dict[str, Any]]) -> Table:
+    """Return what of a link is tokens, a line a point, memories that answer at once beside such with rows."""
+    kinds = list(dict.fromkeys(str(row["memories"]) for row in rows))
+    table = _table(
+        "bytes of tokens over those a link could take, the slower direction [measured-rtl]",
+        ("what", "direction", "link's beats", *kinds, "asked", "held"),
+    )
+    lines: dict[tuple[Any, ...], dict[str, dict[str, Any]]] = {}
+    for row in rows:
+        what = row["point"] if row["unit"] == _SHARE else f"{row['point']}, over 16 bits"
+        lines.setdefault((what, row["direction"], row["link_beats"]), {})[str(row["memories"])] = row
+    for (what, direction, link), found in lines.items():
+        shown = ["-" if kind not in found else _share(found[kind]["reached"], found[kind]["unit"]) for kind in kinds]
+        judged = next(iter(found.values()))
+        asked = "-" if judged["asked"] is None else _share(judged["asked"], judged["unit"])
+        table.add_row(what, direction, link, *shown, asked, ", ".join(dict.fromkeys(map(_held, found.values()))))
+    return table
+
+
+def _share(number: float, unit: str) -> str:
+    """Return a share in hundredths, a ratio as it is."""
+    return f"{number:.1%}" if unit == _SHARE else f"{number:.2f}"
 
 
 def _read_table(rows: Sequence[dict[str, Any]]) -> Table:
@@ -116,6 +143,13 @@ def _host_table(rows: Sequence[dict[str, Any]]) -> Table:
     return table
 
 
+def _host_line(rows: Sequence[dict[str, Any]]) -> str:
+    """Return what a MiB takes the host with software, in pieces of one slot."""
+    times = [row["mib_us"] / 1e3 for row in rows if row["asked"] is not None and row["call_us"]]
+    piece = min(int(row["piece_bytes"]) for row in rows)
+    return f"a MiB in pieces of {piece} B takes the host {min(times):.1f} to {max(times):.1f} ms; PAM prints above 500"
+
+
 def _area_table(rows: Sequence[dict[str, Any]]) -> Table:
     table = _table("area [measured-rtl; wires modelled: none]", ("what", "asked", "reached", "unit", "held", "note"))
     for row in rows:
@@ -138,7 +172,7 @@ def _held(row: dict[str, Any]) -> str:
 
 def _table(title: str, columns: Sequence[str]) -> Table:
     table = Table(title=title, title_justify="left")
-    left = {"model", "bound", "who asks", "held", "what", "unit", "note", "memory"}
+    left = {"model", "bound", "who asks", "held", "what", "unit", "note", "memory", "direction"}
     for column in columns:
         table.add_column(column, justify="left" if column in left else "right")
     return table
