@@ -7,7 +7,7 @@ import json
 import pytest
 
 from hw.tables import TableError
-from hw.tables.dma import DmaPoint, DmaTable, dma_table_text, read_dma_table
+from hw.tables.dma import DmaPoint, DmaTable, dma_table_text, load_dma_table, read_dma_table
 
 POINT = DmaPoint(
     name="scattered",
@@ -64,3 +64,16 @@ def test_a_way_that_is_none_is_refused() -> None:
     entries["points"][0]["direction"] = "up"
     with pytest.raises(TableError, match="direction must be one of near to far, far to near, both, not 'up'"):
         read_dma_table(json.dumps(entries))
+
+
+def test_the_table_that_ships() -> None:
+    """Every share follows from what was counted, and both ends' lie on either side of the whole."""
+    points = load_dma_table().points
+    assert {point.direction for point in points} == {"near to far", "far to near", "both"}
+    for point in points:
+        shares = [share for share in (point.near_share, point.far_share) if share is not None]
+        assert len(shares) == (2 if point.direction == "both" else 1)
+        assert min(shares) - 1e-9 <= point.share_of_peak <= max(shares) + 1e-9
+        assert (point.rows_opened == 0) == (point.memories == "immediate")
+        # A beat of the link carries a flit's 248 of 256 bytes; in 8 bits no more than twice of that.
+        assert point.share_of_peak < 248 / 256 * (2 if point.compressed else 1)
