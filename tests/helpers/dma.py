@@ -14,18 +14,7 @@ import numpy as np
 
 from golden.dma.descriptors import Completion, Status
 from golden.kv.block_table import Place
-from hw.interface.dma_layouts import (
-    MessageKind,
-    answer_layout,
-    ask_layout,
-    completion_layout,
-    fetch_layout,
-    fetched_layout,
-    message_layout,
-    readback_layout,
-    segment_layout,
-    write_layout,
-)
+from hw.interface.dma_layouts import MessageKind
 from hw.payloads import pack, unpack
 from tests.helpers.dma_ends import ENDS, End, Faults
 from tests.helpers.dma_holder import Holder
@@ -60,7 +49,7 @@ class World(Holder):
         self, name: str, tag: int, segments: list[tuple[int, int]], *, move: bool, compressed: bool, destination: int
     ) -> None:
         """Give a descriptor of (source, length) segments to an end."""
-        layout = segment_layout(self.ends[name].params)
+        layout = self.ends[name].layouts["descriptor"]
         self.operations[tag] = move, compressed
         self.switched[tag] = []
         self.bench.send(
@@ -112,34 +101,34 @@ class World(Holder):
             assert self.bench.cycle < limit_cycles, f"{len(self.completions)} of {tags} descriptors ended"
 
     def _hold_table(self, end: End) -> None:
-        bench, params = self.bench, end.params
+        bench, layouts = self.bench, end.layouts
         for item in bench.fresh(f"{end.name}_ask"):
-            slot = unpack(ask_layout(params), item)["slot"]
+            slot = unpack(layouts["ask"], item)["slot"]
             answer = self.answer(end, slot)
             address = self.owners.get(Place(end.name, slot))
             if address is not None:
                 self.coming[Place(end.peer, answer["slot"])] = address
                 self.hits[address] = 0
-            bench.send(f"{end.name}_answer", [pack(answer_layout(), **answer)])
+            bench.send(f"{end.name}_answer", [pack(layouts["answer"], **answer)])
         for item in bench.fresh(f"{end.name}_message"):
-            told = unpack(message_layout(params), item)
+            told = unpack(layouts["message"], item)
             self.tell(end, MessageKind(told["kind"]), told["tag"], told["source"], told["slot"])
         for item in bench.fresh(f"{end.name}_completion"):
-            told = unpack(completion_layout(params), item)
+            told = unpack(layouts["completion"], item)
             assert told["tag"] not in self.completions
             self.completions[told["tag"]] = Completion(told["tag"], Status(told["status"]), told["done"])
             assert len(self.switched[told["tag"]]) == told["done"]
 
     def serve_memory(self, end: End) -> None:
         """Have a memory write, and answer reads."""
-        bench, params, size = self.bench, end.params, end.column_bytes
+        bench, layouts, size = self.bench, end.layouts, end.column_bytes
         for start, column in self.written(end):
             end.content[start : start + size] = column
         for item in bench.fresh(f"{end.name}_check"):
             start = end.index(item)
             column = list(end.content[start : start + size])
-            bench.send(f"{end.name}_checked", [pack(readback_layout(params), column=column, error=0)])
-        end.reads += [unpack(fetch_layout(params), item) for item in bench.fresh(f"{end.name}_fetch")]
+            bench.send(f"{end.name}_checked", [pack(layouts["checked"], column=column, error=0)])
+        end.reads += [unpack(layouts["fetch"], item) for item in bench.fresh(f"{end.name}_fetch")]
         for told in self.readable(end):
             start = end.index(told["address"])
             error = start // end.slot_bytes in end.unreadable
@@ -149,7 +138,7 @@ class World(Holder):
         """Return the columns that an end wrote, each with where it begins; now and then one is spoilt."""
         found = []
         for item in self.bench.fresh(f"{end.name}_write"):
-            told = unpack(write_layout(end.params), item)
+            told = unpack(end.layouts["write"], item)
             start = end.index(told["address"])
             place = Place(end.name, start // end.slot_bytes)
             assert place not in self.owners, "a copy that the table knows must not be written over"
@@ -165,7 +154,7 @@ class World(Holder):
         slot = end.index(told["address"]) // end.slot_bytes
         error = error or self.hit(end, self.owners[Place(end.name, slot)], self.faults.read)
         ticket = {key: told[key] for key in ("region", "place")}
-        payload = pack(fetched_layout(end.params), column=list(column), error=int(error), **ticket)
+        payload = pack(end.layouts["fetched"], column=list(column), error=int(error), **ticket)
         self.bench.send(f"{end.name}_fetched", [payload])
 
     def hit(self, end: End, address: TokenAddress, chance: float) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from amaranth.hdl import Module
@@ -11,10 +12,22 @@ from amaranth.lib.wiring import Out
 
 from golden.dma.memory import SlotMemory
 from hw.interface.dma import Dma
-from hw.interface.dma_layouts import fetch_address_layout
+from hw.interface.dma_layouts import (
+    answer_layout,
+    ask_layout,
+    completion_layout,
+    fetch_address_layout,
+    fetch_layout,
+    fetched_layout,
+    message_layout,
+    readback_layout,
+    segment_layout,
+    write_layout,
+)
 from hw.payloads import unpack
 
 if TYPE_CHECKING:
+    from amaranth.lib.data import StructLayout
     from amaranth.lib.wiring import Component
 
     from golden.dma.memory import Memory
@@ -78,13 +91,29 @@ class End:
     cut: set[str] = field(default_factory=set)
     indices: dict[int, int] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def slot_bytes(self) -> int:
         return self.params.space.space.slot_bytes
 
-    @property
+    @cached_property
     def column_bytes(self) -> int:
         return self.params.relayout.column_bytes
+
+    @cached_property
+    def layouts(self) -> dict[str, StructLayout]:
+        """Layouts of the payloads by stream, made once: that takes longer than all else that a cycle asks for."""
+        of_params = {
+            "descriptor": segment_layout,
+            "completion": completion_layout,
+            "ask": ask_layout,
+            "message": message_layout,
+            "fetch": fetch_layout,
+            "fetched": fetched_layout,
+            "write": write_layout,
+            "check": fetch_address_layout,
+            "checked": readback_layout,
+        }
+        return {name: layout(self.params) for name, layout in of_params.items()} | {"answer": answer_layout()}
 
     def slot(self, slot: int) -> bytes:
         """Return the bytes of a slot."""
@@ -111,6 +140,6 @@ class End:
         """Return the index of the first byte of a column."""
         if address not in self.indices:
             space = self.params.space.space
-            fields = unpack(fetch_address_layout(self.params), address)
+            fields = unpack(self.layouts["check"], address)
             self.indices[address] = int(space.encode({space.levels[0].name: 0, **fields}))
         return self.indices[address]

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from golden.dma.nand import NandGeometry, NandMemory, NandTimes
 from golden.dma.nand_columns import NandColumns
-from hw.interface.dma_layouts import fetch_layout, readback_layout
 from hw.payloads import pack, unpack
 from hw.presets.pam import HBM_PIM, SSD_PIM
 from tests.helpers.dma import World
@@ -130,13 +129,13 @@ class NandWorld(World):
             behind.ask(("check", end.checked), *end.place(end.index(item)))
             end.checked += 1
         for item in bench.fresh(f"{end.name}_fetch"):
-            address = unpack(fetch_layout(end.params), item)["address"]
+            address = unpack(end.layouts["fetch"], item)["address"]
             behind.ask(("fetch", item), *end.place(end.index(address)))
         for (kind, number), content, error in behind.tick():
             if kind == "fetch":
-                self.fetched(end, unpack(fetch_layout(end.params), number), content, error=error)
+                self.fetched(end, unpack(end.layouts["fetch"], number), content, error=error)
             else:
-                end.read_back[number] = pack(readback_layout(end.params), column=list(content), error=int(error))
+                end.read_back[number] = pack(end.layouts["checked"], column=list(content), error=int(error))
         # Reads of what was written are answered in the order in which they were asked for.
         while end.checks and end.checks[0] in end.read_back:
             bench.send(f"{end.name}_checked", [end.read_back.pop(end.checks.popleft())])
