@@ -41,7 +41,8 @@ class DmaParams:
     verdict_wait_cycles : int
         Cycles that a verdict waits for others while payloads are being sent; at least 1.
     silence_cycles : int
-        Cycles without a verdict, while one is due, after which the link counts as down; at least 1.
+        Cycles without a verdict, while one is due, after which the link counts as down; at least 1, and more than the
+        far memory may hold a token up: dies of flash that program, collect and erase do so for milliseconds.
     memory, peer : int
         Numbers of this memory and of the one at the other end; from 0 to 255, different.
 

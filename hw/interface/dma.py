@@ -60,8 +60,8 @@ class Dma(wiring.Component):
 
     Protocol
     --------
-    Plain ready/valid streams, all in one clock; a :class:`hw.interface.crossing.Crossing` on each of the four streams
-    of the link brings them into another.
+    Plain ready/valid streams, all in one clock; :class:`hw.interface.dma_crossed.DmaCrossed` brings the four streams
+    of the link into another.
 
     Latency and throughput
     ----------------------

@@ -30,13 +30,15 @@ SCALE = 4000
 CYCLE_S = 2 * HBM_PIM.timing["tCK"].number
 """The ends' clock is half of that of HBM3-5200, at which the logic beside it runs."""
 
-_PAGE = SSD_PIM.page
-assert _PAGE is not None
-TIMES = NandTimes(
-    read_s=_PAGE.page_read_s.number / SCALE,
-    program_s=_PAGE.page_program_s.number / SCALE,
-    erase_s=_PAGE.block_erase_s.number / SCALE,
-)
+
+def _times(scale: float) -> NandTimes:
+    page = SSD_PIM.page
+    assert page is not None
+    return NandTimes(
+        read_s=page.page_read_s.number / scale,
+        program_s=page.page_program_s.number / scale,
+        erase_s=page.block_erase_s.number / scale,
+    )
 
 
 class _Recorded(NandMemory):
@@ -59,8 +61,11 @@ class NandEnd(End):
     memory. A slot of which columns are missing does not.
     """
 
+    scale: float = SCALE
+
     def __post_init__(self) -> None:
-        self.flash = _Recorded(self.name, self.params.space.space.slots, self.slot_bytes, GEOMETRY, TIMES)
+        times = _times(self.scale)
+        self.flash = _Recorded(self.name, self.params.space.space.slots, self.slot_bytes, GEOMETRY, times)
         self.behind = NandColumns(self.flash, columns=self.params.columns, cycle_s=CYCLE_S)
         self.checks: deque[int] = deque()
         self.read_back: dict[int, int] = {}
@@ -77,7 +82,7 @@ class NandEnd(End):
         self.flash.damage(slot)
 
     def golden_memory(self) -> Memory:
-        return NandMemory(self.name, self.params.space.space.slots, self.slot_bytes, GEOMETRY, TIMES)
+        return NandMemory(self.name, self.params.space.space.slots, self.slot_bytes, GEOMETRY, _times(self.scale))
 
     def reset(self) -> None:
         super().reset()
@@ -105,10 +110,16 @@ class NandWorld(World):
     """Two ends of which the far one has flash."""
 
     def __init__(
-        self, bench: StreamBench, params: tuple[DmaParams, DmaParams], *, seed: int, faults: Faults | None = None
+        self,
+        bench: StreamBench,
+        params: tuple[DmaParams, DmaParams],
+        *,
+        seed: int,
+        faults: Faults | None = None,
+        scale: float = SCALE,
     ) -> None:
         super().__init__(bench, params, seed=seed, faults=faults)
-        self.flash = NandEnd("far", "near", params[1], bytearray())
+        self.flash = NandEnd("far", "near", params[1], bytearray(), scale=scale)
         self.ends["far"] = self.flash
         self.write_stall = 0.0
 

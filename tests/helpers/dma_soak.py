@@ -33,7 +33,7 @@ def main(arguments: list[str]) -> int:
         count = min(_RUN, descriptors - first)
         said = f"{first} of {descriptors} descriptors, {time.monotonic() - start:.0f} s, next seed {seed}"
         sys.stderr.write(said + "\n")
-        for module, tests, share in (("tb_dma", 12, count), ("tb_dma_nand", 5, -(-count // 4))):
+        for module, tests, share in (("tb_dma", 12, count), ("tb_dma_nand", 6, -(-count // 4))):
             case = {"descriptors": share}
             run_cocotb(DmaPair, SMALL, module=f"tests.rtl.{module}", expected=tests, case=case, seed=seed)
         case = {"descriptors": max(8, count // 8)}

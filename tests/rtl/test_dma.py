@@ -24,4 +24,4 @@ def test_dma():
 
 
 def test_flash_at_the_far_end():
-    run_cocotb(DmaPair, SMALL, module="tests.rtl.tb_dma_nand", expected=5, case={"descriptors": 300})
+    run_cocotb(DmaPair, SMALL, module="tests.rtl.tb_dma_nand", expected=6, case={"descriptors": 300})
