@@ -10,6 +10,7 @@ from golden.dma.flits import FlitFormat
 from golden.formats import FP16
 from golden.kv.address_map import AddressMap, Level
 from golden.kv.block_table import Place
+from hw.dma_crossed_params import DmaCrossedParams
 from hw.dma_engine_params import DmaParams
 from hw.dma_params import AddressParams, CompressionParams, FlitParams, LinkParams, PathParams
 from tests.helpers.dma_ends import ENDS
@@ -59,6 +60,9 @@ SMALL = (
         **SIZES,
     ),
 )
+
+CROSSED = tuple(DmaCrossedParams(dma=one) for one in SMALL)
+"""The same with crossings to the link."""
 
 
 def _segments(world: World, name: str, busy: set[TokenAddress]) -> list[tuple[int, int]]:

@@ -14,11 +14,10 @@ import time
 
 from hw.benches.dma import hundred_thousand_tokens
 from hw.presets.dma_bench import DMA_BENCHES
-from tests.helpers.dma_clocks import CrossedPair
+from tests.helpers.dma_crossed import CrossedPair
 from tests.helpers.dma_ends import DmaPair
-from tests.helpers.dma_runs import SMALL
+from tests.helpers.dma_runs import CROSSED, SMALL
 from tests.helpers.rtl import run_cocotb
-from tests.rtl.tb_dma_crossed import PARAMS
 
 __all__ = ["main"]
 
@@ -37,7 +36,7 @@ def main(arguments: list[str]) -> int:
             case = {"descriptors": share}
             run_cocotb(DmaPair, SMALL, module=f"tests.rtl.{module}", expected=tests, case=case, seed=seed)
         case = {"descriptors": max(8, count // 8)}
-        run_cocotb(CrossedPair, PARAMS, module="tests.rtl.tb_dma_crossed", expected=12, case=case, seed=seed)
+        run_cocotb(CrossedPair, CROSSED, module="tests.rtl.tb_dma_crossed", expected=12, case=case, seed=seed)
         seed = (seed + 1) % (1 << 31)
     device = DMA_BENCHES["device"]
     run_cocotb(DmaPair, (device.near, device.far), module="tests.rtl.tb_dma_cycles", expected=1)

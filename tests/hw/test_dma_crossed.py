@@ -13,7 +13,7 @@ from hw.timing import dma
 from hw.timing.dma_crossed import interval_formula_of, latency_cycles, latency_formula_of, round_trip_cycles
 from tests.helpers.dma_cycles import alone
 from tests.helpers.dma_ends import DmaPair
-from tests.helpers.dma_runs import SMALL
+from tests.helpers.dma_runs import CROSSED, SMALL
 from tests.helpers.pysim import run_pysim
 
 
@@ -27,13 +27,11 @@ class OneClock(DmaPair):
 
 
 def test_latency_in_one_clock():
-    params = tuple(DmaCrossedParams(dma=one) for one in SMALL)
-
     async def scenario(bench):
         found = await alone(bench, SMALL)
-        assert found["near_completion"] == [latency_cycles(params[0])]
+        assert found["near_completion"] == [latency_cycles(CROSSED[0])]
 
-    run_pysim(OneClock(params), scenario)
+    run_pysim(OneClock(CROSSED), scenario)
 
 
 def test_formulas_are_those_of_the_end_and_its_crossings():

@@ -8,15 +8,13 @@ from typing import Any
 
 import cocotb
 
-from hw.dma_crossed_params import DmaCrossedParams
 from hw.timing.dma_crossed import round_trip_cycles
 from tests.helpers import dma_failures, dma_runs
 from tests.helpers.dma import World
-from tests.helpers.dma_clocks import DOMAINS, ClocksBench, SettledBench
+from tests.helpers.dma_clocks import ClocksBench, SettledBench
+from tests.helpers.dma_crossed import DOMAINS
 from tests.helpers.dma_ends import ENDS, Faults
 from tests.helpers.rtl import case
-
-PARAMS = tuple(DmaCrossedParams(dma=one) for one in dma_runs.SMALL)
 
 HBM_PS, DDR_PS, ONE_PS = 1538, 2500, 2000
 """Half the clock of HBM3-5200, a quarter of that of DDR4-3200, and one for all."""
@@ -34,7 +32,7 @@ def _periods(clocks: tuple[int, int, int]) -> dict[str, int]:
 async def as_the_golden_mover(dut: Any, clocks: tuple[int, int, int], pauses: tuple[float, float, float]) -> None:
     idle, stall, faults = pauses
     some = Faults(link=faults, read=faults / 2, write=faults / 2)
-    bench = await SettledBench.start(dut, PARAMS, _periods(clocks))
+    bench = await SettledBench.start(dut, dma_runs.CROSSED, _periods(clocks))
     world = World(bench, dma_runs.SMALL, seed=cocotb.RANDOM_SEED, faults=some)
     await dma_runs.traffic(world, count=case()["descriptors"] // 8, idle=idle, stall=stall)
     again = [int(getattr(dut, f"{name}_again").value) for name in ENDS]
@@ -44,7 +42,7 @@ async def as_the_golden_mover(dut: Any, clocks: tuple[int, int, int], pauses: tu
         # Without faults nothing is sent twice: the timeout covers the crossings.
         near, far, link = (1e-12 * period for period in clocks)
         times = {"clock_s": near, "link_s": link, "peer_s": far, "wire_s": 2 * near}
-        assert round_trip_cycles(PARAMS[0], **times) < PARAMS[0].dma.path.link.timeout_cycles
+        assert round_trip_cycles(dma_runs.CROSSED[0], **times) < dma_runs.CROSSED[0].dma.path.link.timeout_cycles
         assert again == [0, 0]
 
 
@@ -54,5 +52,5 @@ async def reset_in_any_cycle(dut: Any, clocks: tuple[int, int, int]) -> None:
     """Of all three, in any phase; each ends its own when it likes."""
     random = Random(cocotb.RANDOM_SEED)
     cuts = [random.randrange(1, 300) for _ in range(8)]
-    bench = await ClocksBench.start(dut, PARAMS, _periods(clocks))
+    bench = await ClocksBench.start(dut, dma_runs.CROSSED, _periods(clocks))
     await dma_failures.reset_anywhere(World(bench, dma_runs.SMALL, seed=cocotb.RANDOM_SEED), cuts)

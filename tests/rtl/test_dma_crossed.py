@@ -7,10 +7,10 @@ and ends when it likes, loses nothing.
 
 from __future__ import annotations
 
-from tests.helpers.dma_clocks import CrossedPair
+from tests.helpers.dma_crossed import CrossedPair
+from tests.helpers.dma_runs import CROSSED
 from tests.helpers.rtl import run_cocotb
-from tests.rtl.tb_dma_crossed import PARAMS
 
 
 def test_dma_crossed():
-    run_cocotb(CrossedPair, PARAMS, module="tests.rtl.tb_dma_crossed", expected=12, case={"descriptors": 400})
+    run_cocotb(CrossedPair, CROSSED, module="tests.rtl.tb_dma_crossed", expected=12, case={"descriptors": 400})
