@@ -21,8 +21,6 @@ from tests.helpers.pysim import run_pysim
 SMALL = IndexScoreParams(
     spec=ScoreSpec(beat_bytes=8, head_lanes=3, wide_head_lanes=2), max_groups=2, query_rows=5, id_bits=7
 )
-_FEW = ("indexer", "cosine", "page-bounds")
-
 LEAST = IndexScoreParams(
     spec=ScoreSpec(beat_bytes=8, head_lanes=1, wide_head_lanes=1, wide_format=FP16),
     max_groups=1,
@@ -32,25 +30,19 @@ LEAST = IndexScoreParams(
 
 
 def test_back_to_back():
-    run_pysim(IndexScore(SMALL), lambda bench: back_to_back(bench, SMALL, [MODES[name] for name in _FEW]))
+    run_pysim(IndexScore(SMALL), lambda bench: back_to_back(bench, SMALL, [MODES["indexer"], MODES["page-bounds"]]))
 
 
 def test_the_least_unit():
-    run_pysim(IndexScore(LEAST), lambda bench: back_to_back(bench, LEAST, modes()[::9]))
+    """Some settings; then pauses on every stream, scores that hardly leave, and broken off."""
 
+    async def scenario(bench):
+        await back_to_back(bench, LEAST, modes()[7::7])
+        await random_run(bench, LEAST, 4, idle=0.4, stall=0.5, seed=7)
+        await one_slow_stream(bench, LEAST, "scores")
+        await reset_anywhere(bench, LEAST, [11, 30])
 
-@pytest.mark.parametrize(("idle", "stall"), [(0.0, 0.7), (0.6, 0.4)])
-def test_stalls(idle, stall):
-    run_pysim(IndexScore(SMALL), lambda bench: random_run(bench, SMALL, 5, idle=idle, stall=stall, seed=7))
-
-
-@pytest.mark.parametrize("slow", ["keys", "scores"])
-def test_one_slow_stream(slow):
-    run_pysim(IndexScore(SMALL), lambda bench: one_slow_stream(bench, SMALL, slow))
-
-
-def test_reset_anywhere():
-    run_pysim(IndexScore(SMALL), lambda bench: reset_anywhere(bench, SMALL, [2, 11, 30, 80]))
+    run_pysim(IndexScore(LEAST), scenario)
 
 
 def _deepseek(keys):
