@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from golden.retrieval.access import LOCALITIES
 from sim.errors import ConfigError
 from sim.tiering.plan import FIDELITIES, TierPlan
-from sim.tiering.policies import POLICIES
+from sim.tiering.policies import POLICIES, SCORES
 from sim.tiering.sparsity import LABEL_BITS, LABEL_PLACES, SCORERS, SPARSITIES, Sparsity
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def add_tier_options(parser: argparse.ArgumentParser) -> None:
         ("--labels", sparsity.label_format, LABEL_BITS, "format of a label's channel"),
         ("--label-place", sparsity.label_place, LABEL_PLACES, "where labels lie"),
         ("--scorer", sparsity.scorer, SCORERS, "what reads labels"),
+        ("--score", plan.score, SCORES, "what policy pam keeps at x : y : 1"),
     ):
         parser.add_argument(option, default=default, help=f"{text}: {', '.join(known)} (default: %(default)s)")
     parser.add_argument(
@@ -38,6 +40,20 @@ def add_tier_options(parser: argparse.ArgumentParser) -> None:
         help="pairs of tokens that may change places in a step between two memories, as part of the tokens held "
         "(default: %(default)s)",
     )
+    parser.add_argument(
+        "--ratio", type=_ratio, metavar="X:Y", help="x and y of policy pam (default: those of sim/calibration.toml)"
+    )
+
+
+def _ratio(text: str) -> tuple[float, float]:
+    """Read two numbers above 0."""
+    try:
+        x, y = (float(part) for part in text.split(":"))
+    except ValueError:
+        x = y = 0.0
+    if not (0.0 < x < math.inf and 0.0 < y < math.inf):
+        raise ConfigError(f"--ratio must be two numbers above 0 as in 4:1, not {text!r}")
+    return x, y
 
 
 def _part(text: str) -> float:
@@ -70,5 +86,7 @@ def tier_plan(arguments: argparse.Namespace) -> TierPlan:
         fidelity=arguments.fidelity,
         locality_name=arguments.locality,
         swap_budget=arguments.swap_budget,
+        ratio=arguments.ratio,
+        score=arguments.score,
         seed=arguments.seed,
     )

@@ -170,7 +170,7 @@ class BinStore(KvStore):
         swaps = [0.0] * (len(totals) - 1)
         budget = float(self._plan.budget(int(totals.sum())))
         for pair in reversed(range(len(swaps))):
-            scores = [TierScore(float(tier @ bins.importance), float(tier.sum())) for tier in totals]
+            scores = [TierScore(bins.total(tier), float(tier.sum())) for tier in totals]
             near = far = slice(None)
             threshold = policy.threshold(pair)
             if threshold is not None:

@@ -17,6 +17,7 @@ from sim.serving.machine import tier_names
 from sim.serving.metrics import latencies_s, percentiles
 from sim.serving.moves import moves_record
 from sim.serving.saturation import is_saturated
+from sim.tiering.policies import Ratio
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -154,6 +155,8 @@ def _plan(service: Service) -> dict[str, Any]:
         "fidelity": plan.fidelity,
         "locality": plan.locality_name,
         "swap_budget": plan.swap_budget,
+        "ratio": list(plan.policy.kept_ratio) if isinstance(plan.policy, Ratio) else None,
+        "score": plan.score if isinstance(plan.policy, Ratio) else None,
     }
 
 

@@ -7,7 +7,7 @@ goes on to another bin, by one table if it was read and by another if not.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -20,10 +20,19 @@ if TYPE_CHECKING:
 
     Table = npt.NDArray[np.float64]
 
-__all__ = ["Bins", "average_bins", "count_bins", "future_bins", "kind_bins", "read_chance", "recency_bins"]
+__all__ = [
+    "Bins",
+    "average_bins",
+    "count_bins",
+    "future_bins",
+    "kind_bins",
+    "read_chance",
+    "recency_bins",
+    "with_older_reads",
+]
 
-_STEPS = 4
-"""Steps whose reads a bin tells apart."""
+_STEPS, _LONGEST = 4, 12
+"""Steps whose reads a bin tells apart, and steps up to which it tells how long they were all alike."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +52,9 @@ class Bins:
     start : ndarray, shape (bins,)
         How the tokens of a request that begins are spread, those aside that are always read.
     importance : ndarray, shape (bins,)
+        By which tokens are ranked.
+    score : ndarray, shape (bins,), or None
+        Mean importance of a bin's tokens, where it is more than they are ranked by; None: the same.
     """
 
     memory: Table
@@ -53,6 +65,7 @@ class Bins:
     leave: Table
     start: Table
     importance: Table
+    score: Table | None = None
 
     def __len__(self) -> int:
         return len(self.importance)
@@ -66,6 +79,10 @@ class Bins:
     def level(self) -> npt.NDArray[np.int64]:
         """Of each bin, the place of its importance among the levels: a policy can't tell bins of one level apart."""
         return np.searchsorted(self.levels, self.importance)
+
+    def total(self, counts: Table) -> float:
+        """Return the sum of the importance of so many tokens of each bin."""
+        return float(counts @ (self.importance if self.score is None else self.score))
 
     def by_level(self, counts: Table) -> Table:
         """Return how many tokens have each importance, given those of each bin."""
@@ -132,8 +149,21 @@ def _chain(
     return memory, anew, tables[0], tables[1], leave, start
 
 
+def _histories() -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the reads of four steps and how long all were alike, of each bin of a kind; 0 where they are not.
+
+    Never read for 4, 5, ... steps come first, then the mixed ones, then always read for 4, 5, ... steps.
+    """
+    runs = np.arange(_STEPS, _LONGEST + 1)
+    codes = np.arange(1, (1 << _STEPS) - 1)
+    code = np.concatenate([np.zeros_like(runs), codes, np.full_like(runs, (1 << _STEPS) - 1)])
+    return code, np.concatenate([runs, np.zeros_like(codes), runs])
+
+
 def average_bins(locality: AccessLocality, importance: Table, always: float) -> Bins:
     """Return bins by kind and the reads of four steps, the latest the highest bit, with the ``importance`` of each.
+
+    Where the four are alike, bins also tell for how long, up to twelve steps.
 
     Parameters
     ----------
@@ -142,11 +172,11 @@ def average_bins(locality: AccessLocality, importance: Table, always: float) -> 
     always : float
         Importance of what is always read.
     """
-    states = 1 << _STEPS
-    codes = np.arange(states)
-    latest = codes >= states // 2
-    unread = (codes >> 1).tolist()
-    read = (codes >> 1 | states >> 1).tolist()
+    code, _ = _histories()
+    states, top = len(code), (1 << _STEPS) - 1
+    unread = [_place(int(now) >> 1, place, read=False) for place, now in enumerate(code)]
+    read = [_place(int(now) >> 1 | 1 << _STEPS - 1, place, read=True) for place, now in enumerate(code)]
+    latest = code > top // 2
     memory, anew, read_to, unread_to, leave, start = _chain(locality, states, latest, (read, unread), states - 1)
     return Bins(
         memory=memory,
@@ -156,7 +186,49 @@ def average_bins(locality: AccessLocality, importance: Table, always: float) -> 
         decided_to=None,
         leave=leave,
         start=start,
-        importance=np.concatenate([[always], importance, importance]),
+        importance=np.concatenate([[always], importance[code], importance[code]]),
+    )
+
+
+def _place(code: int, before: int, *, read: bool) -> int:
+    """Return the bin of a kind for the reads of four steps, given the bin before the last of them."""
+    runs, top = _LONGEST + 1 - _STEPS, (1 << _STEPS) - 1
+    if code == 0 and not read:
+        return min(before + 1, runs - 1) if before < runs else 0
+    if code == top:
+        first = runs + top - 1
+        return min(before + 1, first + runs - 1) if before >= first else first
+    return runs + code - 1
+
+
+def with_older_reads(bins: Bins, locality: AccessLocality, weight: float) -> Bins:
+    """Return bins of :func:`average_bins` at the mean of ``I = weight S + (1 - weight) I``, older reads included.
+
+    Given a token's kind and whether a step, n = 0, read it, the steps before that one add on average
+
+        older_0 = sum over n = 1, 2, ... of weight (1 - weight)^(n - 1) (q + (S_0 - q) f^n).
+
+    Tokens are ranked by the mean over both kinds, which a policy does not know.
+    """
+    code, run = _histories()
+    keep = 1.0 - weight
+    rate, memory = locality.rates[:, np.newaxis], locality.memories[:, np.newaxis]
+
+    def older(read: npt.NDArray[np.int64] | int) -> Table:
+        return rate + (read - rate) * weight * memory / (1.0 - keep * memory)
+
+    mixed = bins.importance[1 : 1 + len(code)] + keep**_STEPS * older(code & 1)
+    # The step before a run was the other way.
+    unread = keep**run * (weight + keep * older(1))
+    read = 1.0 - keep**run * (1.0 - keep * older(0))
+    exact = np.where(run == 0, mixed, np.where(code == 0, unread, read))
+    parts = bins.start[1:].reshape(exact.shape)
+    ranked = (exact * parts).sum(axis=0) / parts.sum(axis=0)
+    always = bins.importance[:1]
+    return replace(
+        bins,
+        importance=np.concatenate([always, ranked, ranked]),
+        score=np.concatenate([always, exact.ravel()]),
     )
 
 

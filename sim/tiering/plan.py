@@ -10,7 +10,7 @@ import numpy as np
 
 from golden.retrieval.access import LOCALITIES, AccessStream
 from sim.errors import ConfigError, UnknownNameError
-from sim.tiering.policies import POLICIES
+from sim.tiering.policies import POLICIES, SCORES, Ratio
 from sim.tiering.sparsity import Sparsity
 
 if TYPE_CHECKING:
@@ -44,6 +44,10 @@ class TierPlan:
     swap_budget : float
         Pairs of tokens that may change places in a step between two memories, as part of the tokens of the requests
         that decode; policies that are background or a bound do not keep to it.
+    ratio : tuple of float, or None
+        x and y of policy ``pam``, above 0; None for those of ``sim/calibration.toml``.
+    score : str
+        One of :data:`sim.tiering.policies.SCORES`: what policy ``pam`` keeps at that ratio.
     seed : int
         Equal seeds give equal reads.
 
@@ -58,6 +62,8 @@ class TierPlan:
     fidelity: str = "aggregate"
     locality_name: str = "fitted"
     swap_budget: float = 0.01
+    ratio: tuple[float, float] | None = None
+    score: str = "mean"
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -65,21 +71,25 @@ class TierPlan:
             ("policy", self.policy_name, POLICIES),
             ("fidelity", self.fidelity, FIDELITIES),
             ("locality", self.locality_name, LOCALITIES),
+            ("score", self.score, SCORES),
         ):
             if name not in known:
                 raise UnknownNameError(kind, name, known)
         if not 0.0 <= self.swap_budget <= 1.0:
             raise ConfigError(f"swap_budget must be from 0 to 1, not {self.swap_budget!r}")
+        if self.ratio is not None and not min(self.ratio) > 0.0:
+            raise ConfigError(f"ratio must be two numbers above 0, not {self.ratio!r}")
 
     @property
     def is_plain(self) -> bool:
         """Everything is read, so that no token is worth more than another and nothing moves, whatever the policy."""
         return self.sparsity.name == "dense"
 
-    @property
+    @cached_property
     def policy(self) -> Policy:
         """The policy."""
-        return POLICIES[self.policy_name]
+        found = POLICIES[self.policy_name]
+        return replace(found, ratio=self.ratio, score=self.score) if isinstance(found, Ratio) else found
 
     @cached_property
     def locality(self) -> AccessLocality:

@@ -15,7 +15,7 @@ import numpy as np
 
 from golden.retrieval.access import LOCALITIES, AccessStream
 from sim.calibration import factors
-from sim.tiering.bins import average_bins, count_bins, future_bins, kind_bins, recency_bins
+from sim.tiering.bins import average_bins, count_bins, future_bins, kind_bins, recency_bins, with_older_reads
 from sim.tiering.memories import (
     AverageMemory,
     CountMemory,
@@ -35,7 +35,14 @@ if TYPE_CHECKING:
     from sim.tiering.bins import Bins
     from sim.tiering.memories import TokenMemory
 
-__all__ = ["POLICIES", "Policy", "TierScore", "ratio_gains", "read_next_table"]
+__all__ = ["POLICIES", "SCORES", "Policy", "TierScore", "ratio_gains", "read_next_table"]
+
+
+SCORES = {
+    "mean": "sum of importances over the tokens of the memory itself",
+    "sum": "sum of importances, with one count of tokens for all memories",
+}
+"""Readings of a memory's score in PAM's ratio, by name: the paper divides by a count and does not say which."""
 
 
 @dataclass(frozen=True)
@@ -186,11 +193,26 @@ class Ratio(Policy):
     """PAM: mean importances of three memories are kept at x : y : 1 by swaps in every step (arXiv:2602.11521, alg. 2).
 
     ``I = 0.6 S + 0.4 I``, with S = 1 for a token that a step reads. Two memories are kept at x : y.
+
+    Parameters
+    ----------
+    weight : float
+        Of the latest step.
+    ratio : tuple of float, or None
+        x and y; None for those of ``sim/calibration.toml``.
+    score : str
+        One of :data:`SCORES`.
     """
 
     description: str = "mean importances of the memories are kept at x : y : 1 by swaps in every step (PAM)"
     weight: float = 0.6
-    ratio: Callable[[], tuple[float, float]] = lambda: (factors()["pam_x"].value, factors()["pam_y"].value)
+    ratio: tuple[float, float] | None = None
+    score: str = "mean"
+
+    @property
+    def kept_ratio(self) -> tuple[float, float]:
+        """Return x and y."""
+        return self.ratio or (factors()["pam_x"].value, factors()["pam_y"].value)
 
     def memory(self, stream: AccessStream, kept: Callable[[int], int]) -> TokenMemory:
         """Return moving averages."""
@@ -198,13 +220,16 @@ class Ratio(Policy):
         return AverageMemory(stream, self.weight)
 
     def bins(self, locality: AccessLocality) -> Bins:
-        """Return bins by the last four steps, at the importance that these leave."""
+        """Return bins by the last four steps, at the importance that these and those before leave."""
         codes = (np.arange(16) << 4).astype(np.uint8)
-        return average_bins(locality, average_of_history(codes, self.weight).astype(np.float64), 1.0)
+        found = average_bins(locality, average_of_history(codes, self.weight).astype(np.float64), 1.0)
+        return with_older_reads(found, locality, self.weight)
 
     def gain(self, pair: int, scores: list[TierScore]) -> float:
         """Return what the ratio asks for."""
-        x, y = self.ratio()
+        x, y = self.kept_ratio
+        if self.score == "sum":
+            scores = [TierScore(score.importance, 1.0 if score.tokens else 0.0) for score in scores]
         near, far = scores[pair], scores[pair + 1]
         if pair:
             others = sum(score.importance / score.tokens for score in scores[:pair] if score.tokens)

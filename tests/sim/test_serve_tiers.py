@@ -142,6 +142,10 @@ def test_an_eighth_of_the_tokens_is_not_an_eighth_of_the_bytes() -> None:
         (("--scorer", "cpu"), "scorer must be a known name, not 'cpu'"),
         (("--swap-budget", "2"), "--swap-budget must be a number from 0 to 1, not '2'"),
         (("--swap-budget", "nan"), "--swap-budget must be a number from 0 to 1, not 'nan'"),
+        (("--ratio", "3"), "--ratio must be two numbers above 0 as in 4:1, not '3'"),
+        (("--ratio", "0:1"), "--ratio must be two numbers above 0 as in 4:1, not '0:1'"),
+        (("--ratio", "inf:1"), "--ratio must be two numbers above 0 as in 4:1, not 'inf:1'"),
+        (("--score", "max"), "score must be a known name, not 'max'"),
         (("--system", "rtx-4090", "--sparsity", "double"), "rtx-4090 must have several memories"),
     ],
 )

@@ -271,6 +271,18 @@ def test_more_bandwidth_is_never_slower_for_one_step_of_a_policy() -> None:
             swaps=(draw.randint(0, 5000), draw.randint(0, 500)),
         )
         base = _with_labels_s(PAM, asked)
+        # No step is shorter than what any memory reads at its rate, or than what moves through its ports.
+        for tier, tokens, touched, up, down in zip(
+            PAM.tiers, read, asked.tier_pages, (0, *asked.swaps), (*asked.swaps, 0), strict=True
+        ):
+            device, count = tier.device, tier.count.integer
+            least = tokens * 131_072 / (device.cap_bytes_per_s.number * count)
+            if device.page is not None:
+                heads = 32 * LLAMA.attention.num_kv_heads
+                least = max(least, heads * touched * 16384 / (tier.channels * device.page.read_bytes_per_s))
+            assert base >= least
+            moved_s = (up + down) * 131_072 / (device.external_bytes_per_s.number * count)
+            assert device.page is not None or base >= moved_s
         for tier, name in itertools.product(PAM.tiers, ("cap_bytes_per_s", "external_bytes_per_s")):
             rate = dict(tier.device.values())[name]
             faster = tier.with_values(**{name: type(rate)(rate.number * 2, rate.unit, rate.source)})

@@ -78,7 +78,7 @@ def _algorithm(tiers: list[list[float]], x: float, y: float, budget: int) -> tup
     budget=st.integers(0, 9),
 )
 def test_ratios_are_kept_as_in_the_printed_algorithm(tiers: list[list[int]], x: float, y: float, budget: int) -> None:
-    policy, found, now = Ratio(ratio=lambda: (x, y)), [0, 0], [list(map(float, tier)) for tier in tiers]
+    policy, found, now = Ratio(ratio=(x, y)), [0, 0], [list(map(float, tier)) for tier in tiers]
     for pair in (1, 0):
         near, far = sorted(now[pair]), sorted(now[pair + 1], reverse=True)
         scores = [TierScore(sum(tier), len(tier)) for tier in now]
@@ -95,9 +95,12 @@ def test_ratios_are_kept_as_in_the_printed_algorithm(tiers: list[list[int]], x: 
 
 def test_a_ratio_that_is_kept_moves_nothing() -> None:
     scores = [TierScore(30.0, 10), TierScore(10.0, 10), TierScore(1.0, 10)]
-    policy = Ratio(ratio=lambda: (20.0, 10.0))
+    policy = Ratio(ratio=(20.0, 10.0))
     assert policy.gain(1, scores) <= 0.0
     assert policy.gain(0, scores) <= 0.0
+    # Sums of 30, 10 and 1 are at 30 : 10 : 1; a memory of more tokens then weighs more.
+    assert Ratio(ratio=(30.0, 10.0), score="sum").gain(0, scores) <= 1e-12
+    assert Ratio(ratio=(31.0, 10.0), score="sum").gain(0, scores) > 0.0
     # An empty memory has no mean.
     assert policy.gain(1, [*scores[:2], TierScore(0.0, 0)]) == 0.0
 
