@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from golden.retrieval.access import LOCALITIES
 from sim.errors import ConfigError
 from sim.tiering.plan import FIDELITIES, TierPlan
-from sim.tiering.policies import POLICIES, SCORES
+from sim.tiering.policies import POLICIES
+from sim.tiering.ratio import SCORES
 from sim.tiering.sparsity import LABEL_BITS, LABEL_PLACES, SCORERS, SPARSITIES, Sparsity
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import numpy as np
 
 from sim.serving.kv_store import KvStore
 from sim.tiering.bins import read_chance
-from sim.tiering.policies import TierScore
+from sim.tiering.policy import TierScore
 from sim.tiering.swaps import Ranked, swap_count, taken
 from sim.tiering.use import TierUse
 

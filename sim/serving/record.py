@@ -17,7 +17,7 @@ from sim.serving.machine import tier_names
 from sim.serving.metrics import latencies_s, percentiles
 from sim.serving.moves import moves_record
 from sim.serving.saturation import is_saturated
-from sim.tiering.policies import Ratio
+from sim.tiering.ratio import Ratio
 
 if TYPE_CHECKING:
     import numpy.typing as npt

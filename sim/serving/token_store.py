@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sim.serving.kv_store import KvStore
-from sim.tiering.policies import TierScore
+from sim.tiering.policy import TierScore
 from sim.tiering.swaps import Ranked, swap_count
 from sim.tiering.use import TierUse
 

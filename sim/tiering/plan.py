@@ -10,14 +10,15 @@ import numpy as np
 
 from golden.retrieval.access import LOCALITIES, AccessStream
 from sim.errors import ConfigError, UnknownNameError
-from sim.tiering.policies import POLICIES, SCORES, Ratio
+from sim.tiering.policies import POLICIES
+from sim.tiering.ratio import SCORES, Ratio
 from sim.tiering.sparsity import Sparsity
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from golden.retrieval.access import AccessLocality
-    from sim.tiering.policies import Policy
+    from sim.tiering.policy import Policy
 
 __all__ = ["FIDELITIES", "TierPlan"]
 
@@ -47,7 +48,7 @@ class TierPlan:
     ratio : tuple of float, or None
         x and y of policy ``pam``, above 0; None for those of ``sim/calibration.toml``.
     score : str
-        One of :data:`sim.tiering.policies.SCORES`: what policy ``pam`` keeps at that ratio.
+        One of :data:`sim.tiering.ratio.SCORES`: what policy ``pam`` keeps at that ratio.
     seed : int
         Equal seeds give equal reads.
 

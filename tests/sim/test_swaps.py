@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.tiering.policies import POLICIES, Ratio, TierScore
+from sim.tiering.policies import POLICIES
+from sim.tiering.policy import TierScore
+from sim.tiering.ratio import Ratio
 from sim.tiering.swaps import Ranked, swap_count, taken
 
 WHOLE = st.lists(st.integers(0, 9), max_size=12)
