@@ -2,7 +2,8 @@
 
 Counts, not times: bytes through the pins of each memory, bytes and operations of the units near it, bytes on each link,
 operations and bytes of the GPUs. A step's weights are read once a micro-batch. Pages that are read whole count as the
-bytes of their tokens; a pair that several devices share sends one state.
+bytes of their tokens where these lie side by side (:mod:`sim.energy.tiering`); a pair that several devices share sends
+one state.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ import numpy as np
 
 from sim.attention import QUERY_BYTES
 from sim.collectives import ring_bytes
+from sim.energy.tiering import count_tiering
 from sim.expert_parallel import exchanged_bytes, grouped_layer_time
 from sim.gpu import ACTIVATION_BYTES, head_time, layer_time
 from sim.gpu_server import GpuServer
 from sim.serving.parallelism import kv_copies, stage_machine
+from sim.tiering.sparsity import Sparsity
 from sim.unit_cycles import state_bytes
 
 if TYPE_CHECKING:
@@ -77,6 +80,7 @@ def steps_activity(
     *,
     seconds: float,
     busy_s: float,
+    sparsity: Sparsity | None = None,
 ) -> Activity:
     """Return what steps moved and computed.
 
@@ -89,6 +93,8 @@ def steps_activity(
     parallelism : Parallelism
     seconds, busy_s : float
         Time that passed, and of it time in steps.
+    sparsity : Sparsity or None
+        How tokens are chosen, on a system with tiers; None where all are read.
     """
     activity = Activity(seconds=seconds, busy_s=busy_s)
     if works:
@@ -97,6 +103,7 @@ def steps_activity(
             _gpu_attention(activity, machine, model, works, parallelism)
         else:
             _tiers(activity, machine, model, works)
+            count_tiering(activity, machine, model, works, sparsity or Sparsity())
     return activity
 
 

@@ -180,7 +180,13 @@ def _energy(service: Service) -> Energy:
     """Return the energy from the first arrival on to the end of the last step."""
     log = service.log
     activity = steps_activity(
-        service.machine, service.model, log.works, service.parallelism, seconds=log.end_s, busy_s=log.busy_s
+        service.machine,
+        service.model,
+        log.works,
+        service.parallelism,
+        seconds=log.end_s,
+        busy_s=log.busy_s,
+        sparsity=service.request.plan.sparsity,
     )
     return account(service.machine, activity, left_out=service.request.energy_without)
 

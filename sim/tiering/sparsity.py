@@ -129,6 +129,10 @@ class Sparsity:
         channels = -(-attention.key_dim // _LABEL_SHARE)
         return attention.stored_heads * -(-channels * LABEL_BITS[self.label_format] // 8)
 
+    def label_elements(self, attention: Attention) -> int:
+        """Return the elements of a token's labels in one layer, all KV heads: 0 where there are none."""
+        return attention.stored_heads * -(-attention.key_dim // _LABEL_SHARE) if self.rule.has_labels else 0
+
     def byte_ratio(self, attention: Attention, tokens: int) -> float:
         """Return how many times fewer bytes a step reads of so many tokens than dense attention does."""
         kept = int(self.rule.kept(np.array([tokens]))[0])

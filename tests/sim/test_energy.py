@@ -21,6 +21,7 @@ from sim.model_config import load_model
 from sim.serving.batch import StepWork
 from sim.serving.parallelism import Parallelism, choose_parallelism
 from sim.system_config import load_system
+from sim.tiering.sparsity import Sparsity
 from tests.helpers.data import data_file
 
 if TYPE_CHECKING:
@@ -230,3 +231,53 @@ def test_ispass_rows(tmp_path: Path) -> None:
     assert rows[0]["ours"] < rows[1]["ours"]
     with pytest.raises(ConfigError, match="must have a column gpu-only of numbers"):
         read_ispass(tmp_path)
+
+
+def tiered(**changes: object) -> StepWork:
+    step = dataclasses.replace(
+        work((1000, 24, 8)), tier_held=(8000.0, 200.0, 64.0), tier_pages=(0.0, 0.0, 5.0), swaps=(0.0, 0.0)
+    )
+    return dataclasses.replace(step, **changes)
+
+
+def test_pairs_that_change_places_are_read_and_written_on_both_sides() -> None:
+    still, moving = (
+        counted(PAM, [tiered(swaps=swaps, tier_held=(1000.0, 24.0, 8.0))]) for swaps in ((0.0, 0.0), (3.0, 2.0))
+    )
+    token = 524_288
+    for name, count in (("hbm-pim", 3), ("ddr-pim", 5), ("ssd-pim", 2)):
+        assert moving.read_bytes[name] - still.read_bytes[name] == count * token
+        assert moving.written_bytes[name] - still.written_bytes[name] == count * token
+    # From HBM to DIMMs over all three links between; from there to drives over what their ways don't share.
+    for name, count in (("in-package", 3), ("pcie", 3), ("memory-bus", 5), ("nvme", 2)):
+        assert moving.link_bytes[name] - still.link_bytes[name] == 2 * count * token
+    assert moving.near_bytes == still.near_bytes
+
+
+def test_scattered_tokens_cost_whole_pages_and_labels_their_scan() -> None:
+    dense = counted(PAM, [tiered(tier_held=(1000.0, 24.0, 8.0))])
+    assert dense.near_bytes["ssd-pim"] == 8 * 524_288
+    scattered = counted(PAM, [tiered()])
+    # 5 pages of each of 32 heads in 32 layers.
+    assert scattered.near_bytes["ssd-pim"] == pytest.approx(5 * 32 * 32 * 16384)
+    assert scattered.near_bytes["hbm-pim"] == dense.near_bytes["hbm-pim"]
+    labelled = steps_activity(
+        PAM, LLAMA, [tiered()], WHOLE, seconds=0.0, busy_s=0.0, sparsity=Sparsity(name="double", label_place="own")
+    )
+    # An eighth of 16th channels: 8 of 128 elements of 16 bit a head, of every token that is held.
+    for name, held in (("hbm-pim", 8000), ("ddr-pim", 200), ("ssd-pim", 64)):
+        assert labelled.near_bytes[name] - scattered.near_bytes[name] == pytest.approx(held * 32 * 32 * 16)
+        assert labelled.macs[name] - scattered.macs[name] == pytest.approx(held * 32 * 32 * 8)
+    on_gpus = steps_activity(
+        PAM,
+        LLAMA,
+        [tiered()],
+        WHOLE,
+        seconds=0.0,
+        busy_s=0.0,
+        sparsity=Sparsity(name="double", label_place="own", scorer="gpu", label_format="int4"),
+    )
+    assert on_gpus.near_bytes == scattered.near_bytes
+    assert on_gpus.gpu_bytes - scattered.gpu_bytes == pytest.approx(8264 * 32 * 32 * 4)
+    assert on_gpus.gpu_flops - scattered.gpu_flops == pytest.approx(2 * 8264 * 32 * 32 * 8)
+    assert on_gpus.link_bytes["nvme"] - scattered.link_bytes["nvme"] == pytest.approx(64 * 32 * 32 * 4)
