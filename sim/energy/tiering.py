@@ -1,7 +1,8 @@
 """What choosing tokens and moving them adds to a run: labels that are read, pages read whole, pairs that change places.
 
 Labels cost a multiplication and addition for each query head and element. Where tokens that are read lie scattered, a
-memory read by pages gives whole pages. A pair of tokens that changes places is read and written in both memories.
+memory read by pages gives whole pages. A pair of tokens that changes places is read and written in both memories, and
+what was written is read back, from flash out of its write buffer, which costs nothing here.
 """
 
 from __future__ import annotations
@@ -51,9 +52,10 @@ def _swaps(activity: Activity, system: System, model: Model, works: Sequence[Ste
         return
     for (near, far), count in zip(zip(system.tiers, system.tiers[1:], strict=False), pairs, strict=True):
         for tier in (near, far):
-            activity.read_bytes[tier.name] += count * model.kv_bytes_per_token
+            reads = 2 if tier.device.page is None else 1
+            activity.read_bytes[tier.name] += reads * count * model.kv_bytes_per_token
             activity.written_bytes[tier.name] += count * model.kv_bytes_per_token
-    for name, moved in Migration(system, model.kv_bytes_per_token).link_bytes(pairs).items():
+    for name, moved in Migration(system, model).link_bytes(pairs).items():
         activity.link_bytes[name] += moved
 
 
