@@ -168,18 +168,24 @@ def _work(batch: Batch, states: RequestStates, store: KvStore) -> StepWork:
     """Return what a batch costs."""
     ids, chunks = batch.decoding, batch.chunks
     use = store.use(ids, states.stored[ids])
-    context, written = _prompts(chunks, store)
+    context = written = (0,) * len(store.room)
+    tokens = pairs = begun = 0
+    if chunks:
+        context, written = _prompts(chunks, store)
+        tokens = sum(chunk.tokens for chunk in chunks)
+        pairs = sum(chunk.tokens * chunk.before + chunk.tokens * (chunk.tokens + 1) // 2 for chunk in chunks)
+        begun = sum(bool(chunk.before + chunk.tokens == states.wanted[chunk.request]) for chunk in chunks)
     return StepWork(
         decoding=len(ids),
         tier_tokens=use.tokens,
         tier_requests=use.requests,
         prompt_requests=len(chunks),
-        prompt_tokens=sum(chunk.tokens for chunk in chunks),
-        prompt_pairs=sum(chunk.tokens * chunk.before + chunk.tokens * (chunk.tokens + 1) // 2 for chunk in chunks),
+        prompt_tokens=tokens,
+        prompt_pairs=pairs,
         prompt_context=context,
         decode_appended=use.appended,
         prompt_appended=written,
-        ending=len(ids) + sum(bool(chunk.before + chunk.tokens == states.wanted[chunk.request]) for chunk in chunks),
+        ending=len(ids) + begun,
         swapped_tokens=batch.swapped_tokens,
         tier_held=use.held,
         tier_pages=use.pages,
@@ -193,9 +199,6 @@ def _prompts(chunks: Sequence[Chunk], store: KvStore) -> tuple[tuple[int, ...], 
     What is appended goes to the tiers of the blocks that the part took, in proportion; what was stored before lies in
     the blocks that the request had.
     """
-    if not chunks:
-        nothing = (0,) * len(store.room)
-        return nothing, nothing
     context, written = np.zeros(len(store.room), np.int64), np.zeros(len(store.room), np.int64)
     for chunk in chunks:
         taken = np.array(chunk.taken)

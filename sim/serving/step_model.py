@@ -82,16 +82,16 @@ class TierStepModel:
         if work.prompt_tokens:
             far = [0 if index == self._home else tokens for index, tokens in enumerate(work.prompt_context)]
             fetch, scatter = self._transfer_s(far), self._transfer_s(work.prompt_appended)
+            self.fetch_s += fetch
+            self.scatter_s += scatter
         if work.swapped_tokens:
             swapped = work.swapped_tokens * self._model.kv_bytes_per_token
             swap = self._host_link.latency_s + swapped / self._host_link.bytes_per_s
+            self.swap_s += swap
         scan = self._scan.seconds(work.tier_held) if work.decoding else 0.0
         migration = self._exposed_s(work, gpu)
         self.gpu_s += gpu
         self.attention_s += attention
-        self.fetch_s += fetch
-        self.scatter_s += scatter
-        self.swap_s += swap
         self.scan_s += scan
         self.migration_s += migration
         return gpu + attention + fetch + scatter + swap + scan + migration

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 __all__ = ["TierUse"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class TierUse:
-    """Counts of one step, over all requests that decode, by memory; means where only means are known.
+    """Counts of one step, over all requests that decode, by memory; means where only means are known. Never changed.
 
     Parameters
     ----------
