@@ -52,32 +52,34 @@ chips are 32 pins, whose burst of 8 has the 32 bytes of a column; their rows tog
 channels, here are those of two DIMMs."""
 
 _NEAR_LONG = AddressMap(
-    "four pseudo-channels of HBM3, a slot over a row of each bank group",
+    "four pseudo-channels of HBM3, a long slot over a row of each",
     (
         Level("byte", 32),
-        Level("column", 32),
-        Level("bankgroup", 4),
+        Level("column", 4),
         Level("channel", 4),
+        Level("column", 8),
+        Level("bankgroup", 4),
         Level("bank", 4),
         Level("rank", 2),
         Level("row", _ROWS // 2),
     ),
-    3,
+    4,
 )
 _FAR_LONG = AddressMap(
-    "four chips of DDR4 in lock step, four times, a long slot over four banks",
+    "four chips of DDR4 in lock step, four times, a long slot over four banks of each",
     (
         Level("byte", 32),
         Level("bankgroup", 4),
-        Level("column", 32),
         Level("channel", 4),
-        Level("column", 4),
+        Level("column", 8),
+        Level("column", 16),
         Level("bank", 4),
         Level("rank", 2),
         Level("row", _ROWS // 4),
     ),
-    3,
+    4,
 )
+"""Long slots lie over all channels: a column stream of one would wait for the channel that it is in."""
 
 
 def _bench(near: AddressMap, far: AddressMap, *, payload_beats: int) -> DmaBenchParams:
