@@ -101,7 +101,9 @@ def _end(point: DmaPoint) -> DmaParams:
 
 
 def measured_shares(table: DmaTable) -> LinkShares:
-    """Return the least shares of scattered tokens in both directions, from memories with rows, where links decide.
+    """Return the least shares of scattered tokens in both directions where links decide, and memories take no time.
+
+    What moves waits for its memories apart from its links (:mod:`sim.migration`).
 
     Parameters
     ----------
@@ -112,7 +114,7 @@ def measured_shares(table: DmaTable) -> LinkShares:
         min(
             point.least_share
             for point in table.points
-            if _is_plain(point) and point.compressed == packed and point.memories == "open-row" and link_decides(point)
+            if _is_plain(point) and point.compressed == packed and point.memories == "immediate" and link_decides(point)
         )
         for packed in (False, True)
     )
