@@ -60,6 +60,13 @@ def test_a_channels_share_of_a_million():
     """16,384 keys of 128 elements and 8 heads in two groups: golden scores, every cycle that of the model, by hand."""
     params = IndexScoreParams(spec=ScoreSpec(head_lanes=4, wide_head_lanes=1), max_groups=2, query_rows=8)
     found = scan_once(params, heads=8, dim=128, keys=16384)
+    assert found["key_rate_share"] is None
     # Eight cycles a key, one for the scales of eight keys; the query, the last key's turn and latency around.
     assert found["keys_cycles"] == 16384 * 8 + 2048 - 1
     assert found["cycles"] == 1 + 8 * 4 + 16384 * 8 + 2048 + 3 + 2 + 6 + 1
+    # Keys that come at 10 bytes a cycle, 13.2 cycles each, are scored as fast, the query and the last score included.
+    paced = scan_once(params, heads=8, dim=128, keys=2048, bytes_per_cycle=10)
+    arrival = 2048 * 132 / 10
+    assert arrival + 32 < paced["cycles"] <= arrival + 32 + 20
+    assert paced["key_rate_share"] == pytest.approx(arrival / paced["cycles"])
+    assert paced["key_rate_share"] >= 0.98
