@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sim.commands import study_reduction
 from sim.commands.options import Subparsers, add_command, add_json, positive
 from sim.commands.study_migration import add_migration
+from sim.commands.study_policies import add_policies
 from sim.commands.study_retrieval import add_retrieval
 from sim.commands.study_selection import add_selection
 from sim.manifest import manifest
@@ -60,6 +61,7 @@ def add_parser(commands: Subparsers[argparse.ArgumentParser]) -> None:
     exp.add_argument("--plot", metavar="FILE", help="also draw the rows; the suffix decides the format")
     study_reduction.add_parser(studies)
     add_migration(studies)
+    add_policies(studies)
     add_selection(studies)
     add_retrieval(studies)
 
