@@ -14,7 +14,8 @@ __all__ = ["NOTES", "csv_rows", "fit_table", "policy_tables"]
 
 NOTES = (
     "oracle: a bound on tokens read outside HBM, which knows what is read next and keeps to no budget; not on time",
-    "pam-seed counts reads of 50 steps; pam-seed-step those of one, with which no importance exceeds 1.0",
+    "pam-seed counts reads of 50 steps, from 0 on: what is read in a third of them reaches 5.0 after 4 such intervals",
+    "pam-seed-step counts those of one step, as the seed is written: no importance exceeds 1.0, nothing goes nearest",
     "far: part of the reads outside the nearest memory; moved: tokens that change memory, part of those held",
     "a page of flash is read for any token of it: 32 of a KV head, of which hardly a page goes unread",
 )
@@ -71,7 +72,7 @@ def policy_tables(rows: Sequence[Mapping[str, Any]], reads: Sequence[Mapping[str
 def _reads_table(reads: Sequence[Mapping[str, Any]]) -> Table:
     localities = list(dict.fromkeys(row["locality"] for row in reads))
     table = _table(
-        "reads outside HBM, single tokens, lowest to highest of all seeds [modelled]", ("policy", *localities)
+        "reads outside HBM of the last 50 steps, single tokens, over seeds [modelled]", ("policy", *localities)
     )
     for policy in dict.fromkeys(row["policy"] for row in reads):
         shares = [

@@ -38,7 +38,7 @@ def test_every_policy_stands_beside_the_oracle() -> None:
 
 
 def test_reads_are_judged_on_other_seeds_and_localities() -> None:
-    rows = read_rows(seeds=(3, 4), requests=3, tokens=1500, steps=20)
+    rows = read_rows(seeds=(3, 4), requests=3, tokens=1000, steps=20, counted=15)
     far = {(row["locality"], row["policy"], row["seed"]): row["far_share"] for row in rows}
     assert len(far) == len(rows) == 3 * 7 * 2
     for locality in ("fitted", "seed", "restless"):
@@ -76,7 +76,7 @@ def test_the_command_writes_rows_and_a_figure(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(policies, "LOADS", FEW)
-    monkeypatch.setattr(policies, "read_rows", partial(read_rows, requests=2, tokens=300, steps=8))
+    monkeypatch.setattr(policies, "read_rows", partial(read_rows, requests=2, tokens=300, steps=8, counted=4))
     files = ("--csv", str(tmp_path / "rows.csv"), "--plot", str(tmp_path / "rows.png"))
     assert main(["study", "policies", *files, "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
