@@ -44,7 +44,7 @@ def policies_figure(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
         If the file can't be written.
     """
     loads = list(dict.fromkeys(str(row["load"]) for row in rows))
-    figure = Figure(figsize=(1.0 + 4.6 * len(loads), 8.0), layout="constrained")
+    figure = Figure(figsize=(max(8.0, 1.0 + 4.6 * len(loads)), 8.0), layout="constrained")
     FigureCanvasAgg(figure)
     panels = figure.subplots(3, len(loads), squeeze=False, sharex="col")
     for column, load in enumerate(loads):
