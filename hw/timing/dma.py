@@ -103,7 +103,8 @@ def interval_cycles(params: DmaParams) -> int:
     """Return the cycles between raw tokens where the end and a link of a beat a cycle are what they wait for.
 
     ``max(columns + 2, ceil(frame_words * beats / flit_words))``; where the second is more, flits bring some of them a
-    cycle sooner.
+    cycle sooner. Where the first is, a column that lies in two flits holds up some of them by a cycle: 14 tokens of
+    512 B in flits of 256 take 2 cycles more than that.
     """
     return max(params.columns + _FRAME_CYCLES, ceil(link_interval(params)))
 
