@@ -203,9 +203,9 @@ class AccessStream:
         if kept < count:
             first, last = self._locality.always(count, kept)
             wanted = kept - first - last
-            self._anew = self._locality.anew * min(
-                1.0, max(wanted, 1e-9) / (count - first - last) / self._locality.rate
-            )
+            wanted_rate = max(wanted, 1e-9) / (count - first - last)
+            most = 0.99 / float(self._locality.rates.max())
+            self._anew = self._locality.anew * min(most, wanted_rate / self._locality.rate)
             inner = slice(first, count - last)
             read[inner] = False
             # Where any are to be chosen, the token that comes is among the last ones and not among these.
