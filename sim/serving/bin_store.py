@@ -10,60 +10,34 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sim.serving.kv_store import KvStore
+from sim.serving.moved_store import MovedStore
 from sim.tiering.bins import read_chance
 from sim.tiering.policy import TierScore
 from sim.tiering.swaps import Ranked, swap_count, taken
 from sim.tiering.use import TierUse
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy.typing as npt
-
-    from sim.serving.fill import FillRule
-    from sim.tiering.plan import TierPlan
 
     Counts = npt.NDArray[np.float64]
 
 __all__ = ["BinStore", "touched_pages"]
 
 
-class BinStore(KvStore):
+class BinStore(MovedStore):
     """Blocks of one token each, swapped between memories by a policy: the ``aggregate`` fidelity.
 
-    Parameters
-    ----------
-    tier_tokens : sequence of int
-        Room of each memory.
-    requests : int
-        Requests there can be.
-    fill : FillRule
-        Where new tokens go.
-    plan : TierPlan
-        What reads and moves them.
-    page_tokens : sequence of int
-        Tokens of a page of one KV head, of memories that are read by pages; 0 of others.
+    Parameters are those of :class:`sim.serving.moved_store.MovedStore`.
     """
 
-    def __init__(
-        self,
-        tier_tokens: Sequence[int],
-        *,
-        requests: int,
-        fill: FillRule,
-        plan: TierPlan,
-        page_tokens: Sequence[int],
-    ) -> None:
-        super().__init__(tier_tokens, block_tokens=1, requests=requests, fill=fill)
-        self._plan, self._page_tokens = plan, page_tokens
-        self._bins = plan.policy.bins(plan.locality)
+    def prepare(self, requests: int) -> None:
+        """Know nothing of any request."""
+        self._bins = self._plan.policy.bins(self._plan.locality)
         self._slot = np.full(requests, -1, np.int64)
         self._spare: list[int] = []
-        self._counts = np.zeros((0, len(tier_tokens), len(self._bins)))
+        self._counts = np.zeros((0, len(self.room), len(self._bins)))
         self._length = np.zeros(0, np.int64)
-        self._owed = np.zeros(len(tier_tokens))
-        self._steps = 0
+        self._owed = np.zeros(len(self.room))
 
     def use(self, ids: npt.NDArray[np.int64], stored: npt.NDArray[np.int64]) -> TierUse:
         """Return what one step of ``ids`` reads where, and swap tokens after it."""

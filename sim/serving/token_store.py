@@ -6,20 +6,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sim.serving.kv_store import KvStore
+from sim.serving.moved_store import MovedStore
 from sim.tiering.policy import TierScore
 from sim.tiering.swaps import Ranked, swap_count
 from sim.tiering.use import TierUse
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy.typing as npt
 
     from golden.retrieval.access import AccessStream
-    from sim.serving.fill import FillRule
     from sim.tiering.memories import TokenMemory
-    from sim.tiering.plan import TierPlan
 
 __all__ = ["TokenStore", "lowest"]
 
@@ -40,39 +36,18 @@ class _Tokens:
         self.tier = np.concatenate([self.tier, np.full(tokens, tier, np.int8)])
 
 
-class TokenStore(KvStore):
+class TokenStore(MovedStore):
     """Blocks of one token each, swapped between memories by a policy: the ``exact`` fidelity.
 
     A request's prompt fills memories in the order of its tokens. What a request that was sent back had is forgotten.
 
-    Parameters
-    ----------
-    tier_tokens : sequence of int
-        Room of each memory.
-    requests : int
-        Requests there can be.
-    fill : FillRule
-        Where new tokens go.
-    plan : TierPlan
-        What reads and moves them.
-    page_tokens : sequence of int
-        Tokens of a page of one KV head, of memories that are read by pages; 0 of others.
+    Parameters are those of :class:`sim.serving.moved_store.MovedStore`.
     """
 
-    def __init__(
-        self,
-        tier_tokens: Sequence[int],
-        *,
-        requests: int,
-        fill: FillRule,
-        plan: TierPlan,
-        page_tokens: Sequence[int],
-    ) -> None:
-        super().__init__(tier_tokens, block_tokens=1, requests=requests, fill=fill)
-        self._plan, self._page_tokens = plan, page_tokens
+    def prepare(self, requests: int) -> None:
+        """Know nothing of any request."""
         self._tokens: dict[int, _Tokens] = {}
-        self._steps = 0
-        self._rng = np.random.default_rng([plan.seed, requests])
+        self._rng = np.random.default_rng([self._plan.seed, requests])
 
     def release(self, ids: npt.NDArray[np.int64]) -> None:
         """Give back all that ``ids`` hold, and forget their tokens."""
