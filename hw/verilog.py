@@ -25,7 +25,7 @@ from hw.timing.formulas import Formula, interval_formula, latency_formula
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from hw.presets.units import UnitParams
+    from hw.presets.unit_preset import UnitParams
 
 __all__ = ["UNITS", "VerilogPort", "VerilogUnit", "convert", "convert_once", "generate", "write"]
 

@@ -8,7 +8,8 @@ A new unit preset is one entry in :mod:`hw.presets.units`; a new memory is one m
 from hw.presets.dram import DRAM_ORGANISATIONS, DRAM_TIMINGS, DramPreset
 from hw.presets.memory import MEMORY_PRESETS
 from hw.presets.memory_device import MemoryDevice, PageTiming
-from hw.presets.units import DEFAULT_UNIT_PRESET, UNIT_PRESETS, UnitPreset
+from hw.presets.unit_preset import UnitPreset
+from hw.presets.units import DEFAULT_UNIT_PRESET, UNIT_PRESETS
 from hw.presets.value import Deviation, Value
 
 __all__ = [
