@@ -50,9 +50,14 @@ def bench(unit: type = LinkReceiver) -> Bench:
     freed, expected = Signal(bits), Signal(bits)
     with m.If(acknowledgement.go):
         m.d.sync += [freed.eq(told.freed), expected.eq(told.expected)]
+    # A sender counts from what it was told: were more to arrive, numbers would come round before it is told again.
+    credited = Signal(init=1)
+    with m.If(good & (distance(freed, arrived) >= LINK.window)):
+        m.d.sync += credited.eq(0)
     result.claim(
         "told truly",
         ~acknowledgement.valid
+        | ~credited
         | (
             (told.check == ~Cat(told.freed, told.expected, told.again))
             & (distance(told.freed, told.expected) <= LINK.window)
