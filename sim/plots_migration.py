@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -61,10 +62,11 @@ def migration_figure(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
 def _draw_rates(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
     """Draw what of a link is tokens, both directions at once, over its beats; dashes are memories that take no time."""
     both = [row for row in rows if row["direction"] == "both" and row["unit"] == "of the link"]
-    links = list(dict.fromkeys(str(row["link_beats"]) for row in both))
+    links = sorted({str(row["link_beats"]) for row in both}, key=Fraction, reverse=True)
     for number, point in enumerate(dict.fromkeys(str(row["point"]) for row in both)):
         for memories, style in zip(dict.fromkeys(row["memories"] for row in both), ("--", "-"), strict=False):
             line = [row for row in both if row["point"] == point and row["memories"] == memories]
+            line.sort(key=lambda row: links.index(row["link_beats"]))
             axes.plot(
                 [links.index(row["link_beats"]) for row in line],
                 [100 * row["reached"] for row in line],

@@ -75,13 +75,14 @@ def _rates() -> tuple[list[dict[str, Any]], LinkShares, str]:
     """Return the rows of rates, what of links is tokens, and why nothing measured says so; empty where it does."""
     from hw.tables import TableError
     from hw.tables.dma import load_dma_table
+    from sim.studies.migration_memory import memory_rows
     from sim.studies.migration_rates import format_shares, measured_shares, rate_rows
 
     try:
         table = load_dma_table()
     except TableError as error:
         return [], format_shares(), str(error)
-    return rate_rows(table), measured_shares(table), ""
+    return [*rate_rows(table), *memory_rows(table)], measured_shares(table), ""
 
 
 def _rows(seed: int, shares: LinkShares) -> list[dict[str, Any]]:

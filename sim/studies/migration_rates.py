@@ -34,6 +34,8 @@ __all__ = [
     "link_decides",
     "measured_shares",
     "rate_rows",
+    "raw_of",
+    "table_part",
 ]
 
 CONTIGUOUS, SCATTERED, COMPRESSED = 0.95, 0.9, 1.85
@@ -118,7 +120,7 @@ def measured_shares(table: DmaTable) -> LinkShares:
         )
         for packed in (False, True)
     )
-    return LinkShares(raw, compressed, _part(table))
+    return LinkShares(raw, compressed, table_part(table))
 
 
 def rate_rows(table: DmaTable) -> list[dict[str, Any]]:
@@ -132,11 +134,16 @@ def rate_rows(table: DmaTable) -> list[dict[str, Any]]:
     rows = [_row(point, table, _share_asked(point), point.least_share, "of the link") for point in table.points]
     for point in table.points:
         if point.compressed:
-            raw = next(other for other in table.points if _sent_raw(other, point))
+            raw = raw_of(table, point)
             asked = COMPRESSED if point.direction == "both" and link_decides(point) else None
             row = _row(point, table, asked, point.least_share / raw.least_share, "of 16 bits")
             rows.append(row | {"name": f"{row['name']}, over 16 bits"})
     return rows
+
+
+def raw_of(table: DmaTable, packed: DmaPoint) -> DmaPoint:
+    """Return the point that is one in 8 bits sent raw."""
+    return next(point for point in table.points if _sent_raw(point, packed))
 
 
 def _sent_raw(point: DmaPoint, packed: DmaPoint) -> bool:
@@ -183,11 +190,12 @@ def _row(point: DmaPoint, table: DmaTable, asked: float | None, reached: float, 
         "share": point.least_share,
         "cycles": point.cycles,
         "verilog_sha256": table.verilog_sha256,
-        "provenance": combine([_part(table)]).to_dict(),
+        "provenance": combine([table_part(table)]).to_dict(),
     }
 
 
-def _part(table: DmaTable) -> Part:
+def table_part(table: DmaTable) -> Part:
+    """Return where measured rates come from."""
     return Part(
         "bytes of tokens on a link", "measured-rtl", f"hw/tables/dma.json, Verilog sha256 {table.verilog_sha256}"
     )

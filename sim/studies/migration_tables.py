@@ -34,6 +34,7 @@ def migration_tables(rows: Sequence[dict[str, Any]]) -> list[Table | str]:
         by_kind.setdefault(str(row["kind"]), []).append(row)
     tables: list[Table | str] = [
         *([_rate_table(by_kind["rate"])] if "rate" in by_kind else []),
+        *([_memory_table(by_kind["memory bound"])] if "memory bound" in by_kind else []),
         _read_table(by_kind["flash read"]),
         _placement_table(by_kind["flash placement"]),
         _write_table(by_kind["flash write"]),
@@ -65,6 +66,13 @@ def _rate_table(rows: Sequence[dict[str, Any]]) -> Table:
         judged = next(iter(found.values()))
         asked = "-" if judged["asked"] is None else _share(judged["asked"], judged["unit"])
         table.add_row(what, direction, link, *shown, asked, ", ".join(dict.fromkeys(map(_held, found.values()))))
+    return table
+
+
+def _memory_table(rows: Sequence[dict[str, Any]]) -> Table:
+    table = _table("8 bits where memories with rows set the pace [modelled]", ("what", "bound", "unit", "note"))
+    for row in rows:
+        table.add_row(row["name"], f"{row['reached']:.2f}", row["unit"], row["note"])
     return table
 
 

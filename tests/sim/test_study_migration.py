@@ -333,7 +333,7 @@ def test_command_prints_writes_and_draws(tmp_path: Path, capsys: pytest.CaptureF
     assert main([*arguments, "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
     assert all(row.keys() >= KEYS for row in record["rows"])
-    kinds = ["rate", "flash read", "flash placement", "flash write", "step", "host"]
+    kinds = ["rate", "memory bound", "flash read", "flash placement", "flash write", "step", "host"]
     assert list(dict.fromkeys(row["kind"] for row in record["rows"])) == kinds
     assert (record["manifest"]["seed"], record["why_not_measured"]) == (3, "")
     written = list(csv.DictReader(io.StringIO(table.read_text())))

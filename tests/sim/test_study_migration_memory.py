@@ -1,0 +1,73 @@
+"""``nearkv study migration``: what memories with rows leave of the gain of 8 bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hw.tables.dma import DmaPoint, DmaTable
+from sim.studies.migration_memory import memory_rows
+
+FORMAT_16, FORMAT_8 = 248 / 256 * 512 / 520, 248 / 256 * 512 / 272
+FAR_BUS = (48 + 38 / 8) * 0.625 / 1.538
+"""Counted in tests/hw/test_dma_memory.py."""
+
+
+def _point(name: str, share: float, link: tuple[int, int], **changes: Any) -> DmaPoint:
+    made: dict[str, Any] = {
+        "name": name,
+        "direction": "both",
+        "memories": "open-row",
+        "slot_bytes": 512,
+        "run_tokens": 1,
+        "compressed": name.endswith("8 bits"),
+        "reorder": True,
+        "packing": True,
+        "link_beats": link,
+        "tokens": 2000,
+        "cycles": 68_000,
+        "offered_beats": 34_000,
+        "beat_bytes": 32,
+        "near_share": share,
+        "far_share": share + 0.01,
+        "rows_opened": 1,
+        "lone_cycles": 164,
+    }
+    return DmaPoint(**(made | changes))
+
+
+def _table(*points: DmaPoint) -> DmaTable:
+    return DmaTable(points=points, clock_ns=1.538, verilog_sha256="ab" * 32, seed=0, versions={})
+
+
+def test_bounds_by_hand() -> None:
+    rows = memory_rows(
+        _table(
+            _point("scattered", 0.4, (1, 1)),
+            _point("scattered", 0.95, (2, 5)),
+            _point("scattered, 8 bits", 0.5, (1, 1)),
+            _point("scattered, 8 bits", 1.25, (2, 5)),
+            _point("scattered, 8 bits", 1.7, (2, 5), memories="immediate"),
+            _point("scattered, 8 bits", 1.5, (2, 5), direction="near to far", far_share=None),
+        )
+    )
+    assert [(row["unit"], row["link_beats"]) for row in rows] == [("of 16 bits", "2/5"), ("beats a cycle", None)]
+    bound, link = rows
+    # 2 of 5 beats: the format lets 8 bits go every 22 cycles, the buses of the DIMMs every 21.4.
+    assert bound["reached"] == pytest.approx(FORMAT_8 / FORMAT_16)
+    assert bound["gain"] == pytest.approx(1.25 / 0.95)
+    # 16 beats at 1.25 of 0.4 a cycle are 32 cycles.
+    assert bound["far_bus"] == pytest.approx(FAR_BUS / 32)
+    assert bound["near_bus"] == pytest.approx(14 / 32)
+    # A slot each way takes 32 cycles where the link does not matter; in 16 bits 1.85 times that must be the link's.
+    assert link["reached"] == pytest.approx(16 / 0.95 / (1.85 * 32))
+    assert [row["provenance"]["class"] for row in rows] == ["modelled", "measured-rtl"]
+    assert [row["asked"] for row in rows] == [None, None]
+
+
+def test_buses_bound_what_the_format_would_let_through() -> None:
+    """Three beats in seven cycles: 16 bits every 39.1 cycles, 8 bits every 20.5, were it not for the buses' 21.4."""
+    bound, *_ = memory_rows(_table(_point("scattered", 0.9, (3, 7)), _point("scattered, 8 bits", 1.0, (3, 7))))
+    assert bound["reached"] == pytest.approx(16 / FAR_BUS * 7 / 3 / FORMAT_16)
+    assert bound["reached"] < 1.83
