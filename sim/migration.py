@@ -5,7 +5,8 @@ up and B bytes down takes, at each resource's full rate:
 
 memory of banks
     ``(B read + B written + B read back) / rate of its pins``: the DMA reads what it wrote before it lets go of the
-    source;
+    source. Where the units at the banks read it back, idle while the GPUs work, the last is ``B / power limit`` for
+    their columns, while the pins stand still, and a column on the pins for the check sum of each slot;
 flash
     ``B * read amplification / page reads of its dies + B / program rate of its dies``; its write buffer is read back;
 link
@@ -38,7 +39,10 @@ if TYPE_CHECKING:
     from sim.step import StepTime
     from sim.system import System, Tier
 
-__all__ = ["Background", "Manner", "Swap", "background", "swap_flow", "swaps"]
+__all__ = ["CHECKERS", "Background", "Manner", "Swap", "background", "swap_flow", "swaps"]
+
+CHECKERS = ("pins", "banks")
+"""Where what was written is read back."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,8 +61,15 @@ class Manner:
         Bytes read from flash for each byte of a token.
     program_bytes_per_s : float
         Rate at which a die of flash is programmed.
-    written : bool
-        What goes down to flash is written there; else it has kept its copy, and nothing moves.
+    keeping : tuple of str
+        Kinds of memories that have kept a copy of what comes down to them, so that nothing moves down.
+    checker : {"pins", "banks"}
+        Where what was written is read back: over the pins by the DMA, or at the banks by the units there.
+
+    Raises
+    ------
+    ValueError
+        If ``checker`` is something else.
     """
 
     moved: float
@@ -66,7 +77,12 @@ class Manner:
     link_share: float
     read_amplification: float
     program_bytes_per_s: float
-    written: bool = True
+    keeping: tuple[str, ...] = ()
+    checker: str = "pins"
+
+    def __post_init__(self) -> None:
+        if self.checker not in CHECKERS:
+            raise ValueError(f"checker must be one of {', '.join(CHECKERS)}, not {self.checker!r}")
 
 
 @dataclass(frozen=True)
@@ -189,10 +205,11 @@ def swap_flow(system: System, model: Model, swap: Swap, manner: Manner) -> Flow:
     """Return a swap's time on every resource that it takes any of."""
     near, far = system.tier(swap.near), system.tier(swap.far)
     up = swap.tokens * model.kv_bytes_per_token
-    down = up if manner.written or far.device.page is None else 0
+    down = 0 if far.device.kind in manner.keeping else up
+    slot_bytes = model.attention.token_bytes
     demands = {
-        near.name: _memory_s(near, manner, read=down, written=up),
-        far.name: _memory_s(far, manner, read=up, written=down),
+        near.name: _memory_s(near, manner, slot_bytes, read=down, written=up),
+        far.name: _memory_s(far, manner, slot_bytes, read=up, written=down),
     }
     between = [
         link
@@ -207,11 +224,21 @@ def swap_flow(system: System, model: Model, swap: Swap, manner: Manner) -> Flow:
     return Flow(f"{near.name}, {far.name}", {name: demand for name, demand in demands.items() if demand})
 
 
-def _memory_s(tier: Tier, manner: Manner, *, read: int, written: int) -> float:
+def _memory_s(tier: Tier, manner: Manner, slot_bytes: int, *, read: int, written: int) -> float:
     """Return the time of all devices of a memory for bytes of tokens read and written there."""
     page = tier.device.page
     if page is None:
-        return (read + 2 * written) / (tier.count.integer * tier.device.external_bytes_per_s.number)
+        pins = tier.count.integer * tier.device.external_bytes_per_s.number
+        check_s = written / pins if manner.checker == "pins" else _bank_check_s(tier, slot_bytes, written)
+        return (read + written) / pins + check_s
     dies = tier.channels * page.dies_per_channel.integer
     read_s = read * manner.read_amplification / (tier.channels * page.read_bytes_per_s)
     return read_s + written / (dies * manner.program_bytes_per_s)
+
+
+def _bank_check_s(tier: Tier, slot_bytes: int, written: int) -> float:
+    """Return the time in which units at the banks read bytes of slots back and say what check sums they have."""
+    device = tier.device
+    assert device.unit_column_bytes is not None
+    column_s = device.unit_column_bytes.integer / slot_bytes / device.external_bytes_per_s.number
+    return written / tier.count.integer * (1 / device.cap_bytes_per_s.number + column_s)

@@ -2,13 +2,14 @@
 
 PAM prints that 0.7 % of the tokens are adjusted in a step, of which less than 0.1 % come from the SSD. Read to the
 letter these are the tokens that change their memory, half of them up and half down; read as swaps there are twice as
-many. Both stand in the rows. Steps are those of the decode table, each dense and with an eighth of the tokens attended
-to, as PAM runs its models.
+many. Both stand in the rows, and beside them what would make either cheaper. Steps are those of the decode table, each
+dense and with an eighth of the tokens attended to, as PAM runs its models.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from sim.decode import decode_step
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from sim.studies.migration_rates import LinkShares
     from sim.system import System
 
-__all__ = ["ASKED", "FROM_FLASH", "KEEPS", "MOVED", "manners", "step_rows"]
+__all__ = ["ASKED", "FROM_FLASH", "KEEPS", "MOVED", "has_room_for_copies", "manners", "step_rows"]
 
 MOVED, FROM_FLASH = 0.007, 0.001
 """Parts of all tokens that are adjusted in a step, and that go from flash to DRAM: arXiv:2602.11521, section 6.3."""
@@ -43,14 +44,20 @@ KEEPS = (1.0, 0.125)
 
 _JUDGED = ("moved", "each way")
 _OF_FLASH = ("runs", "fast", "kept")
+_OF_COPIES = ("copies", "copies 8")
 
 
 def manners(shares: LinkShares, flash: PageTiming) -> dict[str, Manner]:
     """Return how tokens move, by name; the first two are the two readings of what PAM prints.
 
-    The others are as the first but for this: ``8 bits`` compresses tokens on the links. In ``runs`` they leave flash in
-    runs that fill its pages; of these ``fast`` has newer flash, and in ``kept`` flash still has what goes down to it,
-    so that nothing is written.
+    Of the others these are as the first but for this: ``8 bits`` compresses tokens on the links. In ``runs`` they leave
+    flash in runs that fill its pages; of these ``fast`` has newer flash, and in ``kept`` flash still has what goes down
+    to it, so that nothing is written.
+
+    These are as the second: in ``copies`` a token that goes up leaves its copy valid below, which keys and values allow
+    since they never change, and what comes down finds it there: a differential copy. All of the nearer memory may then
+    have a copy, so that there must be room for it; ``copies 8`` compresses besides. In ``checks`` idle units at the
+    banks read back what was written, of which only check sums pass the pins; no RTL of those units does so.
 
     Parameters
     ----------
@@ -66,14 +73,17 @@ def manners(shares: LinkShares, flash: PageTiming) -> dict[str, Manner]:
         read_amplification=scattered_amplification(FROM_FLASH, slots_of_page(flash)),
         program_bytes_per_s=flash.program_bytes_per_s,
     )
-    runs = replace(moved, read_amplification=1.0)
+    runs, twice = replace(moved, read_amplification=1.0), replace(moved, moved=2 * MOVED)
     return {
         "moved": moved,
-        "each way": replace(moved, moved=2 * MOVED),
+        "each way": twice,
         "8 bits": replace(moved, link_share=shares.compressed),
         "runs": runs,
         "fast": replace(runs, program_bytes_per_s=FAST_PROGRAM.number),
-        "kept": replace(runs, written=False),
+        "kept": replace(runs, keeping=("ssd",)),
+        "copies": replace(twice, keeping=("ddr", "ssd")),
+        "copies 8": replace(twice, keeping=("ddr", "ssd"), link_share=shares.compressed),
+        "checks": replace(twice, checker="banks"),
     }
 
 
@@ -108,8 +118,17 @@ def _rows(
     if not found:
         return [_row(system, model, step, "moved", kinds["moved"], parts)]
     of_flash = any(system.tier(swap.far).device.page is not None for swap in found)
-    chosen = [name for name in kinds if of_flash or name not in _OF_FLASH]
+    left_out = () if of_flash else _OF_FLASH
+    if not has_room_for_copies(step):
+        left_out = (*left_out, *_OF_COPIES)
+    chosen = [name for name in kinds if name not in left_out]
     return [_row(system, model, step, name, kinds[name], parts) for name in chosen]
+
+
+def has_room_for_copies(step: StepTime) -> bool:
+    """Return whether each memory that holds tokens has room left for a copy of all that the one before it holds."""
+    held = [tier for tier in step.placement if tier.tokens]
+    return all(far.room_tokens - far.tokens - far.new_tokens >= near.tokens for near, far in pairwise(held))
 
 
 def _row(

@@ -184,7 +184,7 @@ def test_time_of_a_swap_with_flash_by_hand() -> None:
         "nvme down": pytest.approx(2 * size / 40e9),
     }
     # What flash has kept is not sent: up only, written and read back above.
-    kept = background(PAM, LLAMA, found, replace(MOVED, written=False), phases)
+    kept = background(PAM, LLAMA, found, replace(MOVED, keeping=("ssd",)), phases)
     assert kept.moved_bytes == 2 * size
     assert kept.demands_s == {
         "ddr-pim": pytest.approx(2 * size / 1.024e12),
@@ -192,6 +192,19 @@ def test_time_of_a_swap_with_flash_by_hand() -> None:
         "memory-bus": pytest.approx(2 * size / 1.024e12),
         "nvme up": pytest.approx(2 * size / 40e9),
     }
+
+
+def test_time_of_a_swap_that_units_at_the_banks_check_by_hand() -> None:
+    found = held(60_000, 40_000, 0)
+    phases = step_phases(PAM, LLAMA.attention, found)
+    whole = background(PAM, LLAMA, found, replace(MOVED, checker="banks"), phases)
+    size = 350 * 80 * 8 * 512
+    # Read and written over the pins, read back at 1.6 TB/s a stack and 204.8 GB/s a DIMM, and a column of 32 or 8 B
+    # for the check sum of each 512 B.
+    assert whole.demands_s["hbm-pim"] == pytest.approx(size / 40 * ((2 + 1 / 16) / 665.6e9 + 1 / 1.6e12))
+    assert whole.demands_s["ddr-pim"] == pytest.approx(size / 40 * ((2 + 1 / 64) / 25.6e9 + 1 / 204.8e9))
+    with pytest.raises(ValueError, match=r"^checker must be one of pins, banks, not 'none'$"):
+        replace(MOVED, checker="none")
 
 
 # What the step notices.

@@ -266,7 +266,9 @@ def test_every_step_of_the_decode_table_is_there(steps: list[dict[str, Any]]) ->
         in_one = (model, context, batch) in {("llama-3.1-70b", 8192, 16), ("opt-175b", 512, 64)}
         on_flash = (model, context, batch) in {("llama-3.1-70b", 131072, 64), ("opt-175b", 2048, 256)}
         assert kinds == ["moved"] if in_one else kinds[:3] == ["moved", "each way", "8 bits"]
-        assert kinds[3:] == (["runs", "fast", "kept"] if on_flash else [])
+        # With tokens on flash the DIMMs are full, and have no room for copies.
+        others = ["runs", "fast", "kept", "checks"] if on_flash else ["copies", "copies 8", "checks"]
+        assert kinds[3:] == ([] if in_one else others)
 
 
 def test_growths_by_hand(steps: list[dict[str, Any]]) -> None:
@@ -283,6 +285,12 @@ def test_growths_by_hand(steps: list[dict[str, Any]]) -> None:
     swapped = found["llama-3.1-70b", 32768, 64, 1.0, "each way"]
     assert swapped["swaps"][0]["tokens"] == 14681
     assert (swapped["within"], swapped["reached"]) == (False, pytest.approx(swapped["exposed_us"] / row["step_us"]))
+    # Copies below: the DIMMs read only. Checks at the banks: 8 times as fast as the pins, and a burst of 8 B a slot.
+    copies, checks = (found["llama-3.1-70b", 32768, 64, 1.0, name] for name in ("copies", "checks"))
+    assert copies["unhidden_us"] == pytest.approx(14681 * 327_680 / 1.024e12 * 1e6)
+    assert checks["unhidden_us"] == pytest.approx((2 + 1 / 8 + 1 / 64) * 14681 * 327_680 / 1.024e12 * 1e6)
+    assert "pcie down" not in copies["demands_us"]
+    assert (copies["asked"], copies["reached"], checks["reached"]) == (None, 0.0, 0.0)
     flash = found["llama-3.1-70b", 131072, 64, 1.0, "moved"]
     # 8,388,608 tokens: 0.1 % leave flash, each alone in its pages, and as many come; 0.25 % above.
     assert [swap["tokens"] for swap in flash["swaps"]] == [20972, 8389]
