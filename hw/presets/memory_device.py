@@ -25,6 +25,8 @@ class PageTiming:
         From command to page register, tR.
     page_program_s, block_erase_s : Value
         How long a die is busy with a page that it programs, and with a block that it erases: tPROG, tBERS.
+    pages_per_block : Value
+        Pages that are erased at once.
     dies_per_channel : Value
         Dies that read at once.
     bus_bytes_per_s : Value
@@ -35,6 +37,7 @@ class PageTiming:
     page_read_s: Value
     page_program_s: Value
     block_erase_s: Value
+    pages_per_block: Value
     dies_per_channel: Value
     bus_bytes_per_s: Value
 
@@ -48,6 +51,18 @@ class PageTiming:
     def program_bytes_per_s(self) -> float:
         """Bytes a second of whole pages that one die programs."""
         return self.page_bytes.number / self.page_program_s.number
+
+    @property
+    def held_s(self) -> float:
+        """Longest time for which a die does not take the next page: it programs one and collects a block.
+
+        As much may be valid as all pages but one hold, strewn over all
+        (:attr:`golden.dma.nand_geometry.NandGeometry.max_slots`)::
+
+            tPROG + pages tR + (pages - 1) tPROG + tBERS
+        """
+        read_s, program_s = self.page_read_s.number, self.page_program_s.number
+        return self.pages_per_block.integer * (read_s + program_s) + self.block_erase_s.number
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -141,6 +141,7 @@ SSD_PIM = MemoryDevice(
         page_read_s=Value(30e-6, "s", f"{_TABLE}: tR 30 us"),
         page_program_s=Value(750e-6, "s", f"{_MQSIM}, default of its MLC flash: tPROG; the paper gives none"),
         block_erase_s=Value(3.8e-3, "s", f"{_MQSIM}, ssdconfig.xml: tBERS; the paper gives none"),
+        pages_per_block=Value(256, "1", f"{_MQSIM}, ssdconfig.xml: Page_No_Per_Block; the paper gives none"),
         dies_per_channel=Value(4, "1", f"{_TABLE}: 4 dies a channel"),
         bus_bytes_per_s=Value(2.4e9, "bytes/s", f"{_TABLE}: 2400 MT/s, one byte wide"),
     ),
