@@ -3,8 +3,9 @@
 A slot each way is read, written and read back on the buses of either memory, whatever the link carries for it
 (:func:`hw.timing.dma_memory.bus_cycles`), so 8 bits can't bring more slots than the memories take. A row stands beside
 each point that was sent in 8 bits both ways over memories with open rows: what the buses alone would allow, and what
-part of the time they carry columns at the rate that was reached. The last row is the fastest link over which 8 bits
-bring what is asked, by the rate that the memories reach when the link does not matter::
+part of the time they carry columns at the rate that was reached. The last row is the fastest of the links
+over which they brought what is asked. It is slower than that of which 8 bits would take as long as the memories do when
+the link does not matter: where both take nearly as long, each waits for the other now and then::
 
     beats of a cycle = columns / (asked * share of 16 bits * cycles a slot each way over a link of a beat a cycle)
 """
@@ -39,25 +40,38 @@ def memory_rows(table: DmaTable) -> list[dict[str, Any]]:
         for point in table.points
         if point.compressed and point.direction == "both" and point.memories == "open-row"
     ]
-    rows = [_bound_row(point, table) for point in packed if link_decides(point)]
-    return rows + [_link_row(point, raw_of(table, point), table) for point in packed if point.link_beats == (1, 1)]
+    decided = [point for point in packed if link_decides(point)]
+    rows = [_bound_row(point, table) for point in decided]
+    enough = [point for point in decided if _gain(point, table) >= COMPRESSED]
+    unbound = [point for point in packed if point.link_beats == (1, 1)]
+    if enough and unbound:
+        rows.append(_link_row(max(enough, key=_beats_a_cycle), unbound[0], table))
+    return rows
+
+
+def _gain(point: DmaPoint, table: DmaTable) -> float:
+    return point.least_share / raw_of(table, point).least_share
+
+
+def _beats_a_cycle(point: DmaPoint) -> float:
+    beats, cycles = point.link_beats
+    return beats / cycles
 
 
 def _interval(point: DmaPoint) -> float:
     """Return the cycles of a slot of the slower direction."""
-    beats, cycles = point.link_beats
-    return point.slot_bytes / point.beat_bytes / point.least_share * cycles / beats
+    return point.slot_bytes / point.beat_bytes / (point.least_share * _beats_a_cycle(point))
 
 
 def _bound_row(point: DmaPoint, table: DmaTable) -> dict[str, Any]:
     bench = DMA_BENCHES["device"]
     beats, cycles = point.link_beats
     buses = {name: bus_cycles(bench, name) for name in ("near", "far")}
-    memories = point.slot_bytes / point.beat_bytes / max(buses.values()) * cycles / beats
+    memories = point.slot_bytes / point.beat_bytes / (max(buses.values()) * _beats_a_cycle(point))
     sent, raw = (min(memories, format_share(bench.near, compressed=compressed)) for compressed in (True, False))
     used = {name: bus / _interval(point) for name, bus in buses.items()}
-    gain = point.least_share / raw_of(table, point).least_share
-    wanted = gain and COMPRESSED / gain * max(used.values())
+    gain = _gain(point, table)
+    wanted = COMPRESSED / gain * max(used.values())
     return _row(
         f"{point.name}, {beats} of {cycles} beats: bound by buses of memories and format",
         sent / raw,
@@ -71,26 +85,20 @@ def _bound_row(point: DmaPoint, table: DmaTable) -> dict[str, Any]:
     )
 
 
-def _link_row(point: DmaPoint, raw: DmaPoint, table: DmaTable) -> dict[str, Any]:
-    shares = [other.least_share for other in table.points if _alike(other, raw) and link_decides(other)]
-    fastest = point.slot_bytes / point.beat_bytes / (COMPRESSED * max(shares) * _interval(point))
+def _link_row(point: DmaPoint, unbound: DmaPoint, table: DmaTable) -> dict[str, Any]:
+    columns, interval = point.slot_bytes / point.beat_bytes, _interval(unbound)
+    memories = columns / (COMPRESSED * raw_of(table, point).least_share * interval)
     return _row(
-        f"{point.name}: fastest link over which they bring {COMPRESSED:g} of 16 bits",
-        fastest,
+        f"{point.name}: fastest link measured over which they bring {COMPRESSED:g} of 16 bits",
+        _beats_a_cycle(point),
         "beats a cycle",
-        f"memories take {_interval(point):.1f} cycles for a slot each way",
+        f"memories take {interval:.1f} cycles for a slot each way, as long as 8 bits over {memories:.2f} beats a cycle",
         [table_part(table)],
-        link_beats=None,
-        gain=COMPRESSED,
+        link_beats="{}/{}".format(*point.link_beats),
+        gain=_gain(point, table),
         near_bus=None,
         far_bus=None,
     )
-
-
-def _alike(one: DmaPoint, other: DmaPoint) -> bool:
-    """Return whether two points differ in nothing but their links."""
-    same = ("name", "direction", "memories", "slot_bytes", "run_tokens", "compressed", "reorder", "packing")
-    return all(getattr(one, name) == getattr(other, name) for name in same)
 
 
 def _row(name: str, reached: float, unit: str, note: str, parts: list[Part], **more: object) -> dict[str, Any]:

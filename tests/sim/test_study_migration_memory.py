@@ -46,24 +46,30 @@ def test_bounds_by_hand() -> None:
         _table(
             _point("scattered", 0.4, (1, 1)),
             _point("scattered", 0.95, (2, 5)),
+            _point("scattered", 0.95, (1, 8)),
+            _point("scattered", 0.95, (1, 5)),
             _point("scattered, 8 bits", 0.5, (1, 1)),
+            _point("scattered, 8 bits", 1.8, (1, 8)),
+            _point("scattered, 8 bits", 1.78, (1, 5)),
             _point("scattered, 8 bits", 1.25, (2, 5)),
             _point("scattered, 8 bits", 1.7, (2, 5), memories="immediate"),
             _point("scattered, 8 bits", 1.5, (2, 5), direction="near to far", far_share=None),
         )
     )
-    assert [(row["unit"], row["link_beats"]) for row in rows] == [("of 16 bits", "2/5"), ("beats a cycle", None)]
-    bound, link = rows
+    *others, bound, link = rows
+    assert [row["link_beats"] for row in rows] == ["1/8", "1/5", "2/5", "1/5"]
+    assert [row["reached"] for row in (*others, bound)] == [pytest.approx(FORMAT_8 / FORMAT_16)] * 3
     # 2 of 5 beats: the format lets 8 bits go every 22 cycles, the buses of the DIMMs every 21.4.
-    assert bound["reached"] == pytest.approx(FORMAT_8 / FORMAT_16)
     assert bound["gain"] == pytest.approx(1.25 / 0.95)
     # 16 beats at 1.25 of 0.4 a cycle are 32 cycles.
     assert bound["far_bus"] == pytest.approx(FAR_BUS / 32)
     assert bound["near_bus"] == pytest.approx(14 / 32)
-    # A slot each way takes 32 cycles where the link does not matter; in 16 bits 1.85 times that must be the link's.
-    assert link["reached"] == pytest.approx(16 / 0.95 / (1.85 * 32))
-    assert [row["provenance"]["class"] for row in rows] == ["modelled", "measured-rtl"]
-    assert [row["asked"] for row in rows] == [None, None]
+    # 1.78 of 0.95 are 1.87; a slot each way takes 32 cycles where the link does not matter, 1.85 times that in 16 bits.
+    assert (link["reached"], link["unit"]) == (0.2, "beats a cycle")
+    assert f"32.0 cycles for a slot each way, as long as 8 bits over {16 / 0.95 / 1.85 / 32:.2f} beats" in link["note"]
+    assert {row["provenance"]["class"] for row in rows[:-1]} == {"modelled"}
+    assert link["provenance"]["class"] == "measured-rtl"
+    assert {row["asked"] for row in rows} == {None}
 
 
 def test_buses_bound_what_the_format_would_let_through() -> None:
