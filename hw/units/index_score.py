@@ -13,7 +13,7 @@ from hw.timing.index_score import held_scores
 from hw.units.index_score_dots import ExactDot, RoundDot, WideDot, delayed
 from hw.units.index_score_heads import Heads
 from hw.units.index_score_keys import KeyBeats
-from hw.units.index_score_layouts import command_layout, key_score_layout, query_layout
+from hw.units.index_score_layouts import command_layout, key_score_layout, number_below, query_layout
 
 __all__ = ["IndexScore"]
 
@@ -132,9 +132,9 @@ class IndexScore(wiring.Component):
         wiring.connect(m, wiring.flipped(self.keys), keys.keys)
         m.d.comb += [keys.config.eq(config), heads.config.eq(config)]
         vectors = data.ArrayLayout(params.beat_bits, spec.head_lanes)
-        m.submodules.vectors = store = memory.Memory(shape=vectors, depth=params.query_rows, init=[])
+        m.submodules.vectors = store = memory.Memory(shape=vectors, depth=len(number_below(params.query_rows)), init=[])
         m.submodules.weights = weights = memory.Memory(
-            shape=data.ArrayLayout(FP32.bits, spec.head_lanes), depth=params.max_groups, init=[]
+            shape=data.ArrayLayout(FP32.bits, spec.head_lanes), depth=len(number_below(params.max_groups)), init=[]
         )
         self._control(m, config, keys, heads, store.write_port(granularity=1), weights.write_port(granularity=1))
 
@@ -191,8 +191,8 @@ class IndexScore(wiring.Component):
         """Take a command, then its query into its rows, then let keys come until all scores have left."""
         params, spec = self.params, self.params.spec
         state = Signal(_State)
-        row, beat = Signal(range(params.query_rows)), Signal(range(params.query_rows))
-        lane, group = Signal(range(spec.head_lanes)), Signal(config.groups.shape())
+        row, beat = Signal(number_below(params.query_rows)), Signal(number_below(params.query_rows))
+        lane, group = Signal(number_below(spec.head_lanes)), Signal(config.groups.shape())
         arrives, last_head, full = Signal(), Signal(), Signal()
         chosen = Const(1, spec.head_lanes) << lane
         last_lane = Mux(config.wide, spec.wide_head_lanes - 1, spec.head_lanes - 1)

@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 
 from golden.formats import FP32
 from hw.timing.index_score import held_scores
-from hw.units.index_score_layouts import command_layout, step_layout
+from hw.units.index_score_layouts import command_layout, number_below, step_layout
 
 if TYPE_CHECKING:
     from hw.index_score_params import IndexScoreParams
@@ -58,7 +58,7 @@ class KeyBeats(wiring.Component):
                 "start": In(1),
                 "keys": In(stream.Signature(params.beat_bits)),
                 "score_taken": In(1),
-                "row": Out(range(params.query_rows)),
+                "row": Out(number_below(params.query_rows)),
                 "row_read": Out(1),
                 "step": Out(step_layout(params)),
                 "key": Out(params.beat_bits),
@@ -73,7 +73,7 @@ class KeyBeats(wiring.Component):
         held = held_scores(params)
 
         # The beat that comes next: its place in the key, the key's in its block and under its beat of scales.
-        beat, high = Signal(range(params.query_rows)), Signal()
+        beat, high = Signal(number_below(params.query_rows)), Signal()
         left = Signal(params.count_bits)
         block, place = Signal(config.block.shape()), Signal(range(params.spec.scales_per_beat))
         scales_next = Signal()

@@ -12,7 +12,12 @@ from golden.retrieval.index_spec import MOST_BLOCK_KEYS
 if TYPE_CHECKING:
     from hw.index_score_params import IndexScoreParams
 
-__all__ = ["command_layout", "key_score_layout", "query_layout", "step_layout"]
+__all__ = ["command_layout", "key_score_layout", "number_below", "query_layout", "step_layout"]
+
+
+def number_below(count: int) -> range:
+    """Return the shape of a number below ``count``: of one bit at least, for Verilator takes no signal of none."""
+    return range(max(2, count))
 
 
 def command_layout(params: IndexScoreParams) -> data.StructLayout:
@@ -25,9 +30,9 @@ def command_layout(params: IndexScoreParams) -> data.StructLayout:
     return data.StructLayout(
         {
             "keys": params.count_bits,
-            "beats": range(params.query_rows),
-            "groups": range(params.max_groups),
-            "last_lane": range(params.spec.head_lanes),
+            "beats": number_below(params.query_rows),
+            "groups": number_below(params.max_groups),
+            "last_lane": number_below(params.spec.head_lanes),
             "block": range(MOST_BLOCK_KEYS),
             "wide": 1,
             "relu": 1,
@@ -60,7 +65,7 @@ def step_layout(params: IndexScoreParams) -> data.StructLayout:
             "first": 1,
             "last": 1,
             "high": 1,
-            "group": range(params.max_groups),
+            "group": number_below(params.max_groups),
             "final": 1,
             "ends": 1,
             "scale": FP32.bits,

@@ -7,6 +7,7 @@ import pytest
 
 from golden.formats import FP16
 from golden.retrieval.index_spec import MODES, ScoreMode, ScoreSpec
+from hw.conversion import convert_once
 from hw.index_score_params import IndexScoreParams, IndexSelectParams, ScoreWork
 from hw.index_score_words import command_word
 from hw.timing.index_score import held_scores, load_cycles, operation_cycles, scan_cycles, score_latency_cycles
@@ -43,6 +44,11 @@ def test_the_least_unit():
         await reset_anywhere(bench, LEAST, [11, 30])
 
     run_pysim(IndexScore(LEAST), scenario)
+
+
+def test_verilog_of_the_least_unit_has_no_signal_without_bits():
+    """Verilator refuses one."""
+    assert "[-1:0]" not in convert_once(IndexScore, LEAST, name="nearkv_index_score")
 
 
 def _deepseek(keys):
