@@ -15,6 +15,8 @@ from hw.units.index_score_layouts import step_layout
 from hw.units.processing_queries import store
 
 if TYPE_CHECKING:
+    from amaranth.hdl import ShapeLike
+
     from hw.index_score_params import IndexScoreParams
 
 __all__ = ["ExactDot", "RoundDot", "WideDot", "delayed", "exact_layout"]
@@ -44,33 +46,31 @@ def delayed(m: Module, name: str, value: Signal, cycles: int) -> list[Signal]:
     return found
 
 
-class ExactDot(wiring.Component):
-    """``q . k`` of one head over E4M3 beats, as an integer: no order and no width changes it.
-
-    Two significands of four bits multiply to eight, which are shifted to their place. A tree adds the products of a
-    beat, with a register behind every second level, the first one's behind two levels and the products; then the beats
-    of a key are added, those of each group of heads apart.
+class _Dot(wiring.Component):
+    """Members of a dot product of one head, whatever the elements are.
 
     Parameters
     ----------
     params : IndexScoreParams
         Sizes of the unit.
+    dot : ShapeLike
+        Shape of the dot product.
 
     Members
     -------
     step : In(step_layout)
         The beat's turn.
     counted : In(step_layout)
-        The same, ``params.exact_stages`` cycles later.
+        The same in the cycle in which the beat's sum is there.
     bounds : In(1)
         An element counts in the beats of largest elements where q is not negative, in the others where it is.
     query, key : In(params.beat_bits)
         Elements of the head and of the key.
-    dot : Out(exact_layout)
+    dot : Out(dot)
         The sum so far, in the cycle after ``counted``.
     """
 
-    def __init__(self, params: IndexScoreParams) -> None:
+    def __init__(self, params: IndexScoreParams, dot: ShapeLike) -> None:
         self.params = params
         super().__init__(
             {
@@ -79,9 +79,31 @@ class ExactDot(wiring.Component):
                 "bounds": In(1),
                 "query": In(params.beat_bits),
                 "key": In(params.beat_bits),
-                "dot": Out(exact_layout(params)),
+                "dot": Out(dot),
             }
         )
+
+
+class ExactDot(_Dot):
+    """``q . k`` of one head over E4M3 beats, as an integer: no order and no width changes it.
+
+    Two significands of four bits multiply to eight, which are shifted to their place. A tree adds the products of a
+    beat, with a register behind every second level, the first one's behind two levels and the products
+    (``params.exact_stages``); then the beats of a key are added, those of each group of heads apart.
+
+    Parameters
+    ----------
+    params : IndexScoreParams
+        Sizes of the unit.
+
+    Members
+    -------
+    dot : Out(exact_layout)
+        The sum so far; the others as of every dot product.
+    """
+
+    def __init__(self, params: IndexScoreParams) -> None:
+        super().__init__(params, exact_layout(params))
 
     def elaborate(self, platform: object) -> Module:
         """Build products, tree and sums."""
@@ -175,10 +197,10 @@ class RoundDot(wiring.Component):
         return m
 
 
-class WideDot(wiring.Component):
+class WideDot(_Dot):
     """``q . k`` of one head over beats of 16-bit elements in fp32: products, a tree over a beat, beats in order.
 
-    A register stands behind the products and behind each level of the tree.
+    A register stands behind the products and behind each level of the tree, ``params.wide_stages`` in all.
 
     Parameters
     ----------
@@ -187,26 +209,12 @@ class WideDot(wiring.Component):
 
     Members
     -------
-    step, bounds, query, key
-        As of :class:`ExactDot`.
-    counted : In(step_layout)
-        The step, ``params.wide_stages`` cycles later.
     dot : Out(32)
-        fp32 code of the sum so far, in the cycle after ``counted``.
+        fp32 code of the sum so far; the others as of every dot product.
     """
 
     def __init__(self, params: IndexScoreParams) -> None:
-        self.params = params
-        super().__init__(
-            {
-                "step": In(step_layout(params)),
-                "counted": In(step_layout(params)),
-                "bounds": In(1),
-                "query": In(params.beat_bits),
-                "key": In(params.beat_bits),
-                "dot": Out(FP32.bits),
-            }
-        )
+        super().__init__(params, FP32.bits)
 
     def elaborate(self, platform: object) -> Module:
         """Build products, tree and sums."""
