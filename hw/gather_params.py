@@ -24,6 +24,8 @@ class GatherParams:
         Width of the bytes of a row and of the stride between rows; 1 to 32.
     max_burst_rows : int
         Most rows of a burst; a run-time number up to this; 1 to 4096.
+    lanes : int
+        Ids that a transfer may have, those of a row of the shard that gives them; 2 to 128.
 
     Raises
     ------
@@ -35,12 +37,14 @@ class GatherParams:
     address_bits: int = 40
     row_bits: int = 20
     max_burst_rows: int = 64
+    lanes: int = 32
 
     def __post_init__(self) -> None:
         require_int("id_bits", self.id_bits, 1, 32)
         require_int("address_bits", self.address_bits, 8, 64)
         require_int("row_bits", self.row_bits, 1, 32)
         require_int("max_burst_rows", self.max_burst_rows, 1, 4096)
+        require_int("lanes", self.lanes, 2, 128)
 
     @property
     def rows_bits(self) -> int:

@@ -22,6 +22,7 @@ from hw.presets.pnm import PNM_PRESETS
 from hw.timing.index_score import predict
 from hw.timing.trace import StreamTrace
 from hw.top_k_params import TopKParams, TopKShardParams
+from hw.top_k_words import selected_words
 from hw.units.index_score import IndexScore
 from hw.units.index_select import IndexSelect
 
@@ -208,7 +209,9 @@ def select_of_keys(params: IndexSelectParams, *, heads: int, dim: int, count: in
         inputs[f"scan__{s}"] = [each | s * each << shard.count_bits]
     taken = top_k(np.concatenate(scores), k)
     wanted = {
-        f"selected__{s}": [*taken[(taken >= s * each) & (taken < (s + 1) * each)].tolist(), 1 << shard.id_bits]
+        f"selected__{s}": selected_words(
+            shard, s * each, taken[(taken >= s * each) & (taken < (s + 1) * each)] - s * each
+        )
         for s in range(shards)
     }
     verilog = with_native(convert_once(IndexSelect, params, name="nearkv_index_select", platform=NATIVE))

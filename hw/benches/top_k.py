@@ -11,15 +11,18 @@ from golden.formats import FP32
 from golden.retrieval.topk import top_k
 from hw.conversion import convert_once
 from hw.cosim import run_streams
+from hw.devices.placed import Placed, UnitModule
 from hw.presets import UNIT_PRESETS
 from hw.timing.top_k import ShardWork, predict
 from hw.top_k_params import TopKParams, TopKShardParams
+from hw.top_k_words import selected_words
 from hw.units.top_k import TopK
+from hw.units.top_k_shard import TopKShard
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["million_scores", "million_scores_of_64_shards", "select_once"]
+__all__ = ["million_scores", "million_scores_of_64_shards", "select_once", "top_k_verilog"]
 
 _MILLION = TopKParams(shard=TopKShardParams(depth=1 << 17, lanes=32, id_bits=20), shards=8, max_k=2048)
 
@@ -34,6 +37,19 @@ def million_scores_of_64_shards() -> dict[str, object]:
     params = UNIT_PRESETS["karat"].top_k
     assert params is not None, "the preset has units of selection"
     return select_once(params, 1_000_000, 2048)
+
+
+def top_k_verilog(params: TopKParams) -> str:
+    """Return the Verilog of module ``nearkv_top_k``, the shard written once however often it is placed."""
+    return convert_once(_top_k, params, name="nearkv_top_k") + _shard_module(params.shard).text()
+
+
+def _top_k(params: TopKParams) -> TopK:
+    return TopK(params, lambda shard: Placed(_shard_module(shard)))
+
+
+def _shard_module(params: TopKShardParams) -> UnitModule:
+    return UnitModule("nearkv_top_k_shard", TopKShard, params)
 
 
 def select_once(params: TopKParams, count: int, k: int) -> dict[str, object]:
@@ -82,8 +98,8 @@ def select_once(params: TopKParams, count: int, k: int) -> dict[str, object]:
         inputs[f"scores__{s}"] = codes | order.astype(np.uint64) << np.uint64(32)
         mine = taken[(taken >= base) & (taken < base + each)]
         work.append(ShardWork.of(shard, order, mine - base))
-        wanted[f"selected__{s}"] = [*mine.tolist(), 1 << shard.id_bits]
-    verilog = convert_once(TopK, params, name="nearkv_top_k")
+        wanted[f"selected__{s}"] = selected_words(shard, base, mine - base)
+    verilog = top_k_verilog(params)
     run = run_streams(verilog, "nearkv_top_k", inputs, {name: len(items) for name, items in wanted.items()})
     predicted = predict(params, [work])
     for name, record in run.streams.items():

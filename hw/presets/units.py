@@ -218,7 +218,7 @@ UNIT_PRESETS = {
             kv_format=BF16,
             index_score=IndexScoreParams(spec=KARAT_SCORES, max_groups=3, query_rows=24, id_bits=14),
             top_k=TopKParams(shard=TopKShardParams(depth=16384, lanes=32, id_bits=20), shards=64, max_k=2048),
-            gather=GatherParams(id_bits=20, address_bits=40, row_bits=20, max_burst_rows=64),
+            gather=GatherParams(id_bits=20, address_bits=40, row_bits=20, max_burst_rows=64, lanes=32),
             sources=_KARAT_SOURCES,
         ),
         _preset(
@@ -234,7 +234,7 @@ UNIT_PRESETS = {
                 spec=ScoreSpec(beat_bytes=8, head_lanes=2, wide_head_lanes=1), max_groups=2, query_rows=4, id_bits=4
             ),
             top_k=TopKParams(shard=TopKShardParams(depth=16, lanes=4, id_bits=6), shards=2, max_k=16),
-            gather=GatherParams(id_bits=6, address_bits=16, row_bits=8, max_burst_rows=4),
+            gather=GatherParams(id_bits=6, address_bits=16, row_bits=8, max_burst_rows=4, lanes=4),
             dma=TINY_END,
             sources={"other": f"{_OURS}: small, yet two beats a vector and two tokens a tile"},
         ),

@@ -33,20 +33,18 @@ def shard_interval(params: TopKShardParams) -> Formula:
     """Return the cycles from scan to scan, with a merge of this shard alone."""
     alone = TopKParams(shard=params, max_k=1)
     return Formula(
-        formula="count + (digits - 1) * (rows + bins + 4) + bins + 10 + emit_cycles",
+        formula="count + (digits - 1) * (rows + bins + 4) + bins + 10 + rows",
         variables={
             "count": "scores of the operation; the merge is of this shard alone",
             "digits": "digits of a key",
             "bins": "values of a digit",
             "rows": "rows swept, up to that of the highest id",
-            "emit_cycles": "sum over these rows of max(1, ids taken)",
         },
         values={
             "count": params.depth,
             "digits": params.digits,
             "bins": params.bins,
             "rows": params.rows,
-            "emit_cycles": params.rows,
         },
         cycles=params.depth + top_k.select_cycles(alone, params.rows, 0, params.rows),
     )
@@ -85,7 +83,7 @@ def merge_interval(params: TopKParams) -> Formula:
 def gather_latency(_params: GatherParams) -> Formula:
     """Return the cycles from the rows of an operation to its first burst."""
     return Formula(
-        formula="rows + 3",
+        formula="rows + 4",
         variables={"rows": "rows of the first burst"},
         values={"rows": 1},
         cycles=gather.latency_cycles(1),
@@ -93,12 +91,12 @@ def gather_latency(_params: GatherParams) -> Formula:
 
 
 def gather_interval(_params: GatherParams) -> Formula:
-    """Return the cycles from operation to operation."""
+    """Return the cycles from operation to operation, the first ids of the next one waiting."""
     return Formula(
         formula="ids + 4",
         variables={"ids": "ids of the operation, at least 1"},
         values={"ids": 2048},
-        cycles=gather.cycles(2048) - 1,
+        cycles=gather.cycles(2048) - 2,
     )
 
 

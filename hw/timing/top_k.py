@@ -39,28 +39,24 @@ class ShardWork:
     ----------
     count : int
         Scores.
-    taken : tuple of int
-        Ids taken of each row that is swept: the rows up to that of the highest id, one row if there is no score.
+    taken : tuple of bool
+        Whether ids are taken of each row that is swept: the rows up to that of the highest id, one row if there is no
+        score.
     """
 
     count: int
-    taken: tuple[int, ...]
+    taken: tuple[bool, ...]
 
     @classmethod
     def of(cls, params: TopKShardParams, ids: npt.NDArray[np.integer], selected: npt.NDArray[np.integer]) -> ShardWork:
         """Return the work of scores with these ids, of which ``selected`` are taken; ids are those in the shard."""
         rows = 1 + (int(ids.max()) // params.lanes if len(ids) else 0)
-        return cls(len(ids), tuple(np.bincount(selected // params.lanes, minlength=rows).tolist()))
+        return cls(len(ids), tuple(np.isin(np.arange(rows), selected // params.lanes).tolist()))
 
     @property
     def rows(self) -> int:
         """Rows a sweep reads."""
         return len(self.taken)
-
-    @property
-    def emit_cycles(self) -> int:
-        """Cycles in which rows are held in the last sweep."""
-        return sum(max(1, taken) for taken in self.taken)
 
 
 def counts_latency_cycles(count: int) -> int:
@@ -95,8 +91,10 @@ def merge_interval_cycles(params: TopKParams) -> int:
     return params.shard.digits * (params.shard.bins + params.levels + 1) + params.shards + 3
 
 
-def select_cycles(params: TopKParams, rows: int, shard: int, emit_cycles: int) -> int:
+def select_cycles(params: TopKParams, rows: int, shard: int, own_rows: int) -> int:
     """Cycles from the transfer of the last score to that of the end at a shard, nothing stalled.
+
+    Which scores are taken, and where they lie, makes no difference.
 
     Parameters
     ----------
@@ -105,8 +103,8 @@ def select_cycles(params: TopKParams, rows: int, shard: int, emit_cycles: int) -
         Most rows that any shard sweeps.
     shard : int
         Number of the shard.
-    emit_cycles : int
-        :attr:`ShardWork.emit_cycles` of the shard.
+    own_rows : int
+        Rows that this one sweeps.
 
     Raises
     ------
@@ -114,9 +112,9 @@ def select_cycles(params: TopKParams, rows: int, shard: int, emit_cycles: int) -
         If a number is no integer or out of range.
     """
     require_int("shard", shard, 0, params.shards - 1)
-    require_int("emit_cycles", emit_cycles, 1)
+    require_int("own_rows", own_rows, 1, rows)
     last_digit = _STORED + (params.shard.digits - 1) * digit_cycles(params, rows) + params.shard.bins + params.levels
-    return last_digit + 1 + _SHARED + shard + _SEEN + emit_cycles + 1
+    return last_digit + 1 + _SHARED + shard + _SEEN + own_rows + 1
 
 
 def predict(
@@ -153,9 +151,9 @@ def predict(
         chosen   = first + B + L
         first    = chosen + R + 4                              of each further digit
         read[s]  = last chosen + 4 + s                         first row of the last sweep
-        held     = read[s] + 2 of the first row, then the cycle after the last one of the row before
-        id       = max(held, id before + 1), but not before the output register is free
-        end      = as an id, in the cycle after the last row's last one
+        held     = read[s] + 2 of the first row, then the cycle after that of the row before
+        row      = held, but if it has ids, not before the output register is free
+        end      = as a row with ids, in the cycle after the last row's
     """
     traces = traces or {}
     shard = params.shard
@@ -180,10 +178,7 @@ def predict(
         for s, part in enumerate(operation):
             held = equal + _SHARED + s + _SEEN
             for taken in part.taken:
-                last = held
-                for number in range(taken):
-                    last = selected[s].put(held if number == 0 else last + 1)
-                held = last + 1
+                held = (selected[s].put(held) if taken else held) + 1
             idle[s] = selected[s].put(held) + 1
     named = {"command": commands.transfers}
     for s in streams:

@@ -7,6 +7,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.gather_params import GatherParams
+from hw.units.gather_ids import RowIds, id_layout
 from hw.units.top_k_layouts import selected_layout
 
 __all__ = ["Gather", "burst_layout", "rows_layout"]
@@ -51,26 +52,28 @@ class Gather(wiring.Component):
 
     Protocol
     --------
-    Plain ready/valid streams. An operation is one transfer on ``rows``, then ids on ``selected`` up to and with one
-    marked ``end``, as :class:`hw.units.top_k_shard.TopKShard` gives them. Out come its bursts and one transfer marked
-    ``end``, all other fields of which are 0 but ``fault``: that of the end that came in, or an address of the operation
-    did not fit ``address_bits``. Ids may come in any order; bursts keep it. ``bursts`` is registered; ``rows.ready``
-    depends on the state alone, ``selected.ready`` follows ``bursts.ready`` combinationally.
+    Plain ready/valid streams. An operation is one transfer on ``rows``, then ids on ``selected`` up to and with an end,
+    as :class:`hw.units.top_k_shard.TopKShard` gives them: a row of ids at a time, which
+    :class:`hw.units.gather_ids.RowIds` takes apart. Out come its bursts and one transfer marked ``end``, all other
+    fields of which are 0 but ``fault``: that of the end that came in, or an address of the operation did not fit
+    ``address_bits``. Ids may come in any order of rows; bursts keep it. ``bursts`` is registered; ``rows.ready``
+    depends on the state alone, ``selected.ready`` follows ``bursts.ready`` combinationally, and lets what comes first
+    of an operation in before its ``rows``.
 
     Timing
     ------
-    Ids 4, 5 and 9 (R the rows, E the end, 4+ the burst of 4 and 5)::
+    Ids 4, 5 and 9 (R where rows lie, 4+ what has 4 and 5, E the end)::
 
-        cycle      0  1  2  3  4  5  6  7
-        rows       R  .  .  .  .  .  .  R
-        selected   .  4  5  9  E  .  .  .
-        bursts     .  .  .  .  .  4+ 9  E
+        cycle      0  1  2  3  4  5  6  7  8
+        rows       R  .  .  .  .  .  .  .  R
+        selected   4+ .  9  E  .  .  .  .  .
+        bursts     .  .  .  .  .  .  4+ 9  E
 
     Latency and throughput
     ----------------------
-    An id a cycle. A burst leaves two cycles after the transfer of the id or end that ends it; from the last
-    transfer on ``selected`` to the end on ``bursts`` there are 3 cycles, 2 with no id at all, and ``rows`` is ready
-    again in the cycle of the end's transfer or, stalled, after it entered the register.
+    An id a cycle. A burst leaves four cycles after the transfer of what ends it, alone or the first of its row; from
+    the end's transfer on ``selected`` to that on ``bursts`` there are 5 cycles, 4 with no id at all, and ``rows`` is
+    ready again in the cycle of the end's transfer or, stalled, after it entered the register.
     :func:`hw.timing.gather.predict` gives every cycle of a stalled run.
 
     Numerics
@@ -87,8 +90,8 @@ class Gather(wiring.Component):
     -------
     rows : ``In(stream.Signature(rows_layout(params)))``
         Operations.
-    selected : ``In(stream.Signature(selected_layout(id_bits)))``
-        Ids and ends.
+    selected : ``In(stream.Signature(selected_layout(id_bits, lanes)))``
+        Rows of ids and ends.
     bursts : ``Out(stream.Signature(burst_layout(params)))``
         Bursts and ends.
 
@@ -109,7 +112,7 @@ class Gather(wiring.Component):
         super().__init__(
             {
                 "rows": In(stream.Signature(rows_layout(params))),
-                "selected": In(stream.Signature(selected_layout(params.id_bits))),
+                "selected": In(stream.Signature(selected_layout(params.id_bits, params.lanes))),
                 "bursts": Out(stream.Signature(burst_layout(params))),
             }
         )
@@ -124,15 +127,18 @@ class Gather(wiring.Component):
         with m.If(self.rows.valid & self.rows.ready):
             m.d.sync += [setup.eq(self.rows.payload), busy.eq(1)]
 
+        m.submodules.ids = ids = RowIds(params)
+        wiring.connect(m, wiring.flipped(self.selected), ids.selected)
+
         # The id's product waits here until the open burst has taken it or given way.
         item_valid, item_ready, ending = Signal(), Signal(), Signal()
-        item = Signal(selected_layout(params.id_bits))
+        item = Signal(id_layout(params.id_bits))
         product = Signal(params.id_bits + params.row_bits)
-        incoming = self.selected.payload
-        m.d.comb += self.selected.ready.eq(busy & ~ending & (~item_valid | item_ready))
+        incoming = ids.ids.payload
+        m.d.comb += ids.ids.ready.eq(busy & ~ending & (~item_valid | item_ready))
         with m.If(item_ready):
             m.d.sync += item_valid.eq(0)
-        with m.If(self.selected.valid & self.selected.ready):
+        with m.If(ids.ids.valid & ids.ids.ready):
             m.d.sync += [item_valid.eq(1), item.eq(incoming), product.eq(incoming.id * setup.stride)]
             m.d.sync += ending.eq(incoming.end)
 

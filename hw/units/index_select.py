@@ -70,11 +70,12 @@ class IndexSelect(wiring.Component):
             raise TypeError(f"params must be an IndexSelectParams, not {params!r}")
         self.params = params
         score, top_k = params.score, params.top_k
+        selected = selected_layout(top_k.shard.id_bits, top_k.shard.lanes)
         super().__init__(
             {
                 "command": In(stream.Signature(top_k.k_bits)),
                 "scan": In(stream.Signature(scan_layout(top_k.shard))).array(top_k.shards),
-                "selected": Out(stream.Signature(selected_layout(top_k.shard.id_bits))).array(top_k.shards),
+                "selected": Out(stream.Signature(selected)).array(top_k.shards),
                 "score": In(stream.Signature(command_layout(score))).array(top_k.shards),
                 "query": In(stream.Signature(query_layout(score))).array(top_k.shards),
                 "keys": In(stream.Signature(score.beat_bits)).array(top_k.shards),

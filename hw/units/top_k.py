@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from amaranth.hdl import Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -10,6 +12,11 @@ from hw.top_k_params import TopKParams
 from hw.units.top_k_layouts import scan_layout, score_layout, selected_layout
 from hw.units.top_k_merge import TopKMerge
 from hw.units.top_k_shard import TopKShard
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hw.top_k_params import TopKShardParams
 
 __all__ = ["TopK"]
 
@@ -36,15 +43,15 @@ class TopK(wiring.Component):
     Latency and throughput
     ----------------------
     With R the most rows any shard sweeps, D digits, B = ``2**digit_bits`` and L = ``ceil(log2(shards))``, from the last
-    score to the end at shard s (:func:`hw.timing.top_k.select_cycles`)::
+    score to the end at shard s, which sweeps R_s rows (:func:`hw.timing.top_k.select_cycles`)::
 
-        (D - 1) (R + B + L + 4) + B + L + s + 10 + sum over rows of max(1, ids taken of the row)
+        (D - 1) (R + B + L + 4) + B + L + s + 10 + R_s
 
-    At 15,625 scores a shard, 32 lanes and 64 shards that is 4,189 cycles with one id a row: 2.1 % of the time in
-    which the keys come at 1.2 TB/s and 132 B, 12.9 cycles of 1.83 GHz a key and channel.
+    At 15,625 scores a shard, 32 lanes and 64 shards that is 4,189 cycles: 2.1 % of the time in which the keys come at
+    1.2 TB/s and 132 B, 12.9 cycles of 1.83 GHz a key and channel.
     At 65,536 tokens it is 4.0 %, below 5 % from there on (``tests/hw/test_top_k.py``); with fewer tokens the sweeps are
-    short, and the counts' way to the merge and back decides. Ids that crowd in one shard cost a cycle each, up to k;
-    the memory takes longer than that for the row of each.
+    short, and the counts' way to the merge and back decides. Where the ids taken lie changes nothing: a row's leave
+    together, if they all crowd in one shard, too.
 
     Numerics
     --------
@@ -54,6 +61,9 @@ class TopK(wiring.Component):
     ----------
     params : TopKParams
         Sizes.
+    make_shard : callable
+        Makes each shard from its parameters: a component with the members of the shard, such as one whose Verilog is
+        written elsewhere.
 
     Members
     -------
@@ -75,17 +85,18 @@ class TopK(wiring.Component):
     scores: list[stream.Interface]
     selected: list[stream.Interface]
 
-    def __init__(self, params: TopKParams) -> None:
+    def __init__(self, params: TopKParams, make_shard: Callable[[TopKShardParams], Any] = TopKShard) -> None:
         if not isinstance(params, TopKParams):
             raise TypeError(f"params must be a TopKParams, not {params!r}")
         self.params = params
+        self._make_shard = make_shard
         shard = params.shard
         super().__init__(
             {
                 "command": In(stream.Signature(params.k_bits)),
                 "scan": In(stream.Signature(scan_layout(shard))).array(params.shards),
                 "scores": In(stream.Signature(score_layout(shard))).array(params.shards),
-                "selected": Out(stream.Signature(selected_layout(shard.id_bits))).array(params.shards),
+                "selected": Out(stream.Signature(selected_layout(shard.id_bits, shard.lanes))).array(params.shards),
             }
         )
 
@@ -95,7 +106,7 @@ class TopK(wiring.Component):
         m.submodules.merge = merge = TopKMerge(self.params)
         wiring.connect(m, wiring.flipped(self.command), merge.command)
         for number in range(self.params.shards):
-            m.submodules[f"shard_{number}"] = shard = TopKShard(self.params.shard)
+            m.submodules[f"shard_{number}"] = shard = self._make_shard(self.params.shard)
             for outer, inner in (
                 (self.scan[number], shard.scan),
                 (self.scores[number], shard.scores),

@@ -1,4 +1,4 @@
-"""Emitter of ids in Amaranth: the lanes taken of each row, one a cycle, lowest first."""
+"""Emitter of ids in Amaranth: the lanes taken of each row, a row a cycle."""
 
 from __future__ import annotations
 
@@ -11,18 +11,21 @@ from amaranth.lib.wiring import In, Out
 from hw.units.top_k_layouts import selected_layout
 
 if TYPE_CHECKING:
+    from amaranth.hdl import Value
+
     from hw.top_k_params import TopKShardParams
 
-__all__ = ["IdEmitter"]
+__all__ = ["RowEmitter"]
 
 
-class IdEmitter(wiring.Component):
-    """Ids of the lanes above a threshold and of the first ``quota`` lanes that equal it.
+class RowEmitter(wiring.Component):
+    """Rows of lanes above a threshold, and of the first ``quota`` lanes that equal it.
 
     Overview
     --------
-    Holds one row of lanes and gives out its ids, lowest first. A lane that equals the threshold is taken while the
-    quota lasts; as ids ascend over the rows, these are the lowest ids of all equal ones.
+    Holds one row of lanes and gives out which of them are taken, all at once. A lane that equals the threshold is taken
+    while the quota lasts; as ids ascend over the rows, these are the lowest ids of all equal ones. A lane's place among
+    the equal ones of its row is found by a tree of prefix sums.
 
     Protocol
     --------
@@ -32,12 +35,12 @@ class IdEmitter(wiring.Component):
 
     Timing
     ------
-    A row is held for ``max(1, ids)`` cycles; an id is on ``selected``, which is a register, in the cycle after its own.
-    The end follows the last row's cycles.
+    A row is held for a cycle, longer where ``selected``, which is a register, is not free for it; it is there in the
+    cycle after. A row without an id is given out nowhere. The end follows the last row's cycle.
 
     Numerics
     --------
-    An id given out is ``base`` and the id within the shard; a sum that doesn't fit sets the operation's fault.
+    An id given out is ``base`` and the id within the shard; one that doesn't fit sets the operation's fault.
 
     Parameters
     ----------
@@ -62,8 +65,8 @@ class IdEmitter(wiring.Component):
         Its lanes beyond the threshold, and those that equal it.
     finish : In(1), finished : Out(1)
         End of the operation.
-    selected : ``Out(stream.Signature(selected_layout(id_bits)))``
-        Ids and ends.
+    selected : ``Out(stream.Signature(selected_layout(id_bits, lanes)))``
+        Rows of ids and ends.
     """
 
     def __init__(self, params: TopKShardParams) -> None:
@@ -81,53 +84,43 @@ class IdEmitter(wiring.Component):
                 "equal": In(params.lanes),
                 "finish": In(1),
                 "finished": Out(1),
-                "selected": Out(stream.Signature(selected_layout(params.id_bits))),
+                "selected": Out(stream.Signature(selected_layout(params.id_bits, params.lanes))),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Build the held row, the choice of its lowest lane and the output register."""
+        """Build the held row, the choice among its equal lanes and the output register."""
         m = Module()
         params = self.params
         held, row = Signal(), Signal(range(params.rows))
         above, equal = Signal(params.lanes), Signal(params.lanes)
         quota, base, fault = Signal(params.count_bits), Signal(params.id_bits), Signal()
 
-        pending, lowest = Signal(params.lanes), Signal(params.lanes)
-        lane = Signal(range(params.lanes))
-        m.d.comb += [
-            pending.eq(above | (equal & quota.any().replicate(params.lanes))),
-        ]
-        # Lanes with a pending one below them, by a tree: a difference would ripple through all lanes.
-        beyond = pending << 1
-        for level in range(params.lane_bits):
-            beyond = beyond | beyond << (1 << level)
-        m.d.comb += lowest.eq(pending & ~beyond)
-        for bit in range(params.lane_bits):
-            m.d.comb += lane[bit].eq(Cat(lowest[n] for n in range(params.lanes) if n >> bit & 1).any())
+        # No row has more equal lanes than lanes.
+        quota_here, taken = Signal(range(params.lanes + 1)), Signal(params.lanes)
+        m.d.comb += quota_here.eq(Mux(quota > params.lanes, params.lanes, quota))
+        places = _places(m, equal)
+        for lane, place in enumerate(places):
+            m.d.comb += taken[lane].eq(above[lane] | (equal[lane] & (place <= quota_here)))
 
-        free, step, spends = Signal(), Signal(), Signal()
-        above_left, equal_left, quota_left = Signal(params.lanes), Signal(params.lanes), Signal(params.count_bits)
+        free, some, leaves = Signal(), Signal(), Signal()
         m.d.comb += [
             free.eq(~self.selected.valid | self.selected.ready),
-            step.eq(held & pending.any() & free),
-            spends.eq((lowest & equal).any()),
-            quota_left.eq(quota - spends),
-            above_left.eq(above & ~lowest),
-            equal_left.eq(equal & ~lowest),
+            some.eq(held & taken.any()),
+            leaves.eq(held & (free | ~some)),
+            self.row_ready.eq(~held | leaves),
+            self.finished.eq(self.finish & ~held & free),
         ]
-        leaves = Signal()
-        with m.If(pending.any()):
-            m.d.comb += leaves.eq(free & ~(above_left.any() | (equal_left.any() & quota_left.any())))
-        with m.Else():
-            m.d.comb += leaves.eq(1)
-        m.d.comb += self.row_ready.eq(~held | leaves)
 
-        number = Signal(params.id_bits + 1)
-        m.d.comb += [number.eq(base + Cat(lane, row)), self.finished.eq(self.finish & ~held & free)]
-        with m.If(step):
-            m.d.sync += [above.eq(above_left), equal.eq(equal_left), quota.eq(quota_left)]
-            m.d.sync += fault.eq(fault | number[-1])
+        # A row whose first id fits may still have lanes whose ids don't.
+        first = Signal(params.id_bits + 1)
+        within = first[: params.lane_bits]
+        beyond = Cat(taken[lane] & (within >= params.lanes - lane) for lane in range(params.lanes)).any()
+        overflows = first[-1] | (first[params.lane_bits : -1].all() & beyond)
+        m.d.comb += first.eq(base + (row << params.lane_bits))
+        with m.If(leaves):
+            m.d.sync += quota.eq(Mux(places[-1] > quota_here, 0, quota - places[-1]))
+            m.d.sync += fault.eq(fault | (some & overflows))
         with m.If(self.row_ready):
             m.d.sync += [
                 held.eq(self.row_valid),
@@ -140,11 +133,28 @@ class IdEmitter(wiring.Component):
 
         with m.If(self.selected.ready):
             m.d.sync += self.selected.valid.eq(0)
-        with m.If(step | self.finished):
+        with m.If(some & free | self.finished):
             m.d.sync += [
                 self.selected.valid.eq(1),
-                self.selected.payload.id.eq(Mux(self.finished, 0, number[:-1])),
+                self.selected.payload.first.eq(Mux(self.finished, 0, first[:-1])),
+                self.selected.payload.lanes.eq(Mux(self.finished, 0, taken)),
                 self.selected.payload.end.eq(self.finished),
                 self.selected.payload.fault.eq(self.finished & fault),
             ]
         return m
+
+
+def _places(m: Module, bits: Signal) -> list[Value]:
+    """Return for each bit how many are set up to it and with it, by a tree whose levels are logarithmic."""
+    lanes = len(bits)
+    counts: list[Value] = list(bits)
+    for level in range((lanes - 1).bit_length()):
+        found: list[Value] = []
+        for lane, count in enumerate(counts):
+            total = count
+            if lane >> level & 1:
+                total = Signal(level + 2, name=f"place_{level}_{lane}")
+                m.d.comb += total.eq(count + counts[(lane >> level << level) - 1])
+            found.append(total)
+        counts = found
+    return counts

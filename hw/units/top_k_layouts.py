@@ -24,6 +24,10 @@ def score_layout(params: TopKShardParams) -> data.StructLayout:
     return data.StructLayout({"score": KEY_BITS, "id": params.local_bits})
 
 
-def selected_layout(id_bits: int) -> data.StructLayout:
-    """One id taken; or, with ``end``, the end of an operation, which is no id and has the operation's ``fault``."""
-    return data.StructLayout({"id": id_bits, "end": 1, "fault": 1})
+def selected_layout(id_bits: int, lanes: int) -> data.StructLayout:
+    """Ids taken of one row: a bit for each of ``first``, ``first + 1`` and so on, as many as a row has lanes.
+
+    At least one bit is set; or, with ``end``, it is the end of an operation, has no bit set and the operation's
+    ``fault``.
+    """
+    return data.StructLayout({"first": id_bits, "lanes": lanes, "end": 1, "fault": 1})

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from golden.retrieval.radix import KEY_BITS
 from hw.top_k_params import TopKShardParams
 from hw.units.top_k_counters import DigitCounters
-from hw.units.top_k_emitter import IdEmitter
+from hw.units.top_k_emitter import RowEmitter
 from hw.units.top_k_keys import digits_of, leading_ones, ordered_key
 from hw.units.top_k_layouts import scan_layout, score_layout, selected_layout
 
@@ -41,16 +41,16 @@ class TopKShard(wiring.Component):
     digit, the counts go to the merge (:class:`hw.units.top_k_merge.TopKMerge`), which answers with the digit of the
     threshold, and a sweep of the store counts the next digit of the keys that begin with the digits found, ``lanes`` of
     them a cycle. A last sweep gives out the ids of all keys above the threshold and of the first ones that equal it,
-    ascending, and clears the store behind itself.
+    ascending, those of a row at once, and clears the store behind itself.
 
     Protocol
     --------
     Plain ready/valid streams. An operation is one transfer on ``scan``, then ``count`` transfers on ``scores``, of ids
     that all differ, in any order. On ``counts`` go ``2**digit_bits`` numbers for each digit, that of the highest value
     first, and after the last digit one more, the scores that equal the threshold; ``choice`` answers each digit's
-    numbers with a digit, and the last number with how many of the equal ones to take. ``selected`` gives the ids and
-    one transfer marked ``end``. A shard works at one operation at a time; ``scan`` is ready after the end was given
-    out and, after reset, once the store is cleared: ``rows`` cycles.
+    numbers with a digit, and the last number with how many of the equal ones to take. ``selected`` gives the rows that
+    have ids taken, each as a bit a lane, and one transfer marked ``end``. A shard works at one operation at a time;
+    ``scan`` is ready after the end was given out and, after reset, once the store is cleared: ``rows`` cycles.
 
     ``fault`` of an end says that of the operation's scores one was NaN (it is taken only when every number was), two
     had the same id (the operation's ids mean nothing then), or that ``base`` and an id taken did not fit ``id_bits``.
@@ -71,8 +71,8 @@ class TopKShard(wiring.Component):
     ----------------------
     One score a cycle; ``count + 3`` cycles from the scan to the first counts. A digit more takes ``2**digit_bits + 4``
     cycles and one for each row swept: the rows up to that of the highest id, ``ceil(count / lanes)`` where ids are
-    dense. The last sweep takes ``max(1, ids taken)`` cycles a row. :mod:`hw.timing.top_k` gives whole runs, and every
-    cycle of a stalled one.
+    dense. The last sweep takes a cycle a row, whatever is taken of it: how long a selection takes depends on how many
+    scores there are, and on nothing else. :mod:`hw.timing.top_k` gives whole runs, and every cycle of a stalled one.
 
     Numerics
     --------
@@ -95,8 +95,8 @@ class TopKShard(wiring.Component):
         Numbers for the merge.
     choice : ``In(stream.Signature(choice_bits))``
         Its answers.
-    selected : ``Out(stream.Signature(selected_layout(id_bits)))``
-        Ids and ends.
+    selected : ``Out(stream.Signature(selected_layout(id_bits, lanes)))``
+        Rows of ids and ends.
 
     Raises
     ------
@@ -120,7 +120,7 @@ class TopKShard(wiring.Component):
                 "scores": In(stream.Signature(score_layout(params))),
                 "counts": Out(stream.Signature(params.count_bits)),
                 "choice": In(stream.Signature(params.choice_bits)),
-                "selected": Out(stream.Signature(selected_layout(params.id_bits))),
+                "selected": Out(stream.Signature(selected_layout(params.id_bits, params.lanes))),
             }
         )
 
@@ -133,7 +133,7 @@ class TopKShard(wiring.Component):
         words = data.ArrayLayout(KEY_BITS, params.lanes)
         m.submodules.store = store = memory.Memory(shape=words, depth=params.rows, init=[])
         m.submodules.counters = counters = DigitCounters(params)
-        m.submodules.emitter = emitter = IdEmitter(params)
+        m.submodules.emitter = emitter = RowEmitter(params)
         write, read = store.write_port(granularity=1), store.read_port()
 
         row, last_row = Signal(row_bits), Signal(row_bits)

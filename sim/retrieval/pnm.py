@@ -4,7 +4,7 @@ Every request has one home device; requests are dealt to nodes and devices in tu
 ``r = ceil(B / devices)``, and serves them stage by stage::
 
     score    (loading and draining of the unit) / clock + max(index bytes / memory, cycles of the keys / clock)
-    select   r * selections * (cycles from the last score to the last id, :mod:`hw.timing.top_k`) / clock
+    select   r * selections * (cycles from the last score to the last row of ids, :mod:`hw.timing.top_k`) / clock
     gather   latency of the first burst + max(bytes / memory, cycles of the gather unit / clock)
     attend   what its operations take beyond the gathering, which it follows token by token
 
@@ -17,7 +17,8 @@ Each channel has a scoring unit (:mod:`sim.retrieval.scoring`). What it has no r
 query's store or more keys than it numbers, is scored by the cores, ``max(index bytes / memory, operations / cores)``.
 
 Memory and cores run at the shares of their peaks that ``calibration.toml`` gives; there is no model of LPDDR's rows
-and refresh. Ids are spread evenly over channels.
+and refresh. Keys, and the rows that are gathered, are spread evenly over channels: ids that crowd in one cost selection
+nothing, and gathering as many times as long as there are channels, at worst.
 """
 
 from __future__ import annotations
@@ -59,7 +60,9 @@ def output_bytes(attention: Attention) -> int:
 
 
 def select_cycles(params: TopKParams, candidates: int, chosen: int) -> int:
-    """Return the cycles from the last score to the last id of one selection, ids spread evenly over the shards.
+    """Return the cycles from the last score to the last row of ids of one selection, wherever the ids lie.
+
+    Candidates are spread evenly over the shards.
 
     Raises
     ------
@@ -73,8 +76,7 @@ def select_cycles(params: TopKParams, candidates: int, chosen: int) -> int:
     if chosen > params.max_k:
         raise UnsupportedError(f"selected candidates must be at most {params.max_k}, max_k of top_k, not {chosen}")
     rows = max(1, -(-candidates // (params.shards * shard.lanes)))
-    emitted = max(rows, -(-min(chosen, candidates) // params.shards))
-    return top_k.select_cycles(params, rows, params.shards - 1, emitted)
+    return top_k.select_cycles(params, rows, params.shards - 1, rows)
 
 
 def pnm_stages(

@@ -2,8 +2,7 @@
 
 Scoring is the formula of the scoring unit's RTL: the query is loaded, then keys come at the device's printed memory
 rate, shared by its channels, or as fast as the unit takes them, and the last score follows. Selection is the formula of
-the top-k unit's RTL: with ids spread evenly over its shards, and with all of them in one shard, in as few rows as hold
-them, which is the longest it can take.
+the top-k unit's RTL, which is the same for any scores and any place of the ids taken.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from hw.presets import UNIT_PRESETS
 from hw.presets.pnm import PNM_PRESETS
-from hw.timing import top_k
 from sim.model_config import load_model
 from sim.provenance import Part, combine
 from sim.retrieval.pnm import select_cycles
@@ -22,9 +20,7 @@ from sim.retrieval.work import index_scan
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hw.top_k_params import TopKParams
-
-__all__ = ["CLAIM_FROM", "KEY_RATE", "LIMIT", "MODELS", "RATE_FROM", "TOKENS", "longest_select_cycles", "scan_rows"]
+__all__ = ["CLAIM_FROM", "KEY_RATE", "LIMIT", "MODELS", "RATE_FROM", "TOKENS", "scan_rows"]
 
 MODELS = ("deepseek-v3.2", "glm-5.2", "minimax-m3")
 """Model presets with a selection of their own."""
@@ -43,22 +39,6 @@ KEY_RATE = 0.98
 RATE_FROM = 1 << 17
 
 _DEVICE, _UNITS = "karat-pnm", "karat"
-
-
-def longest_select_cycles(params: TopKParams, candidates: int, chosen: int) -> int:
-    """Return the cycles of a selection whose ids all lie in one shard, packed into its rows.
-
-    Parameters
-    ----------
-    params : TopKParams
-    candidates, chosen : int
-        Scores, spread evenly over the shards, and how many are selected; a shard can't give more than it has.
-    """
-    lanes = params.shard.lanes
-    here = min(chosen, -(-candidates // params.shards))
-    rows = max(1, -(-candidates // (params.shards * lanes)))
-    # Full rows take a cycle an id, the others one each.
-    return top_k.select_cycles(params, rows, params.shards - 1, max(1, here + rows - -(-here // lanes)))
 
 
 def scan_rows(tokens: Sequence[int] = TOKENS) -> list[dict[str, Any]]:
@@ -87,7 +67,7 @@ def _row(name: str, tokens: int) -> dict[str, Any]:
     assert unit is not None, "a million tokens have room"
     arrive = tokens * selection.stored_key_bytes / device.bytes_per_s.number * clock
     candidates = -(-tokens // selection.block_tokens)
-    even = select_cycles(params, candidates, selection.top_k)
+    select = select_cycles(params, candidates, selection.top_k)
     score = unit.around + max(arrive, unit.keys)
     rate = arrive / score
     provenance = combine(
@@ -113,10 +93,9 @@ def _row(name: str, tokens: int) -> dict[str, Any]:
         "score_unit_cycles": unit.total,
         "key_stream_share": rate,
         "keeps_up": rate >= KEY_RATE if tokens >= RATE_FROM else None,
-        "select_cycles": even,
-        "longest_select_cycles": longest_select_cycles(params, candidates, selection.top_k),
-        "select_share": even / score,
-        "within": even / score <= LIMIT if tokens >= CLAIM_FROM else None,
+        "select_cycles": select,
+        "select_share": select / score,
+        "within": select / score <= LIMIT if tokens >= CLAIM_FROM else None,
         "clock_hz": clock,
         "provenance": provenance.to_dict(),
     }

@@ -46,7 +46,7 @@ def _scan_table(rows: Sequence[Mapping[str, Any]]) -> Table:
     table = _table(
         "one selection, cycles of the cores' clock: score [modelled: keys at the memory's rate; its unit formula-rtl], "
         "select [formula-rtl]",
-        ("model", "tokens", "candidates", "score", "its unit", "of keys' rate", "select", "all in one shard", "adds"),
+        ("model", "tokens", "candidates", "score", "its unit", "of keys' rate", "select", "adds"),
     )
     for row in rows:
         table.add_row(
@@ -57,7 +57,6 @@ def _scan_table(rows: Sequence[Mapping[str, Any]]) -> Table:
             f"{row['score_unit_cycles']:,}",
             f"{row['key_stream_share']:.2%}",
             f"{row['select_cycles']:,}",
-            f"{row['longest_select_cycles']:,}",
             f"{row['select_share']:.2%}",
         )
     return table

@@ -9,7 +9,7 @@ import numpy as np
 
 from golden.retrieval.bursts import Rows, bursts
 from hw.payloads import pack, unpack
-from hw.timing.gather import cycles, predict
+from hw.timing.gather import GatherWork, cycles, predict
 from hw.units.gather import burst_layout, rows_layout
 from hw.units.top_k_layouts import selected_layout
 
@@ -58,6 +58,27 @@ class Operation:
     def bursts(self) -> list[tuple[int, int, int]]:
         return [(burst.address_bytes, burst.length_bytes, burst.rows) for burst in bursts(self.ids, self.rows)]
 
+    def items(self) -> list[tuple[int, int]]:
+        """Return ids by row, as lane 0's and a mask: every other row begins with an id, the others where lanes end."""
+        lanes = self.params.lanes
+        found: list[tuple[int, int]] = []
+        for number in self.ids:
+            if found:
+                first, mask = found[-1]
+                place = number - first
+                if 0 <= place < lanes and mask >> place == 0:
+                    found[-1] = (first, mask | 1 << place)
+                    continue
+            first = number - number % lanes if len(found) % 2 else number
+            found.append((first, 1 << number - first))
+        return found
+
+    def work(self) -> GatherWork:
+        """Return what the timing model must know."""
+        return GatherWork(
+            tuple(mask.bit_count() for _, mask in self.items()), tuple(rows for _, _, rows in self.bursts())
+        )
+
     def expected(self) -> list[int]:
         """Return the payloads of the bursts and of the end."""
         layout, wrap = burst_layout(self.params), (1 << self.params.address_bits) - 1
@@ -76,10 +97,11 @@ class Operation:
             row_bytes=self.rows.row_bytes,
             burst_rows=self.rows.burst_rows,
         )
-        layout = selected_layout(self.params.id_bits)
-        items = [pack(layout, id=number, end=0, fault=0) for number in self.ids]
+        layout = selected_layout(self.params.id_bits, self.params.lanes)
+        items = [pack(layout, first=first, lanes=mask, end=0, fault=0) for first, mask in self.items()]
+        items.append(pack(layout, first=0, lanes=0, end=1, fault=self.came_faulty))
         bench.send("rows", [payload], idle=rows)
-        bench.send("selected", [*items, pack(layout, id=0, end=1, fault=self.came_faulty)], idle=selected)
+        bench.send("selected", items, idle=selected)
 
 
 async def run(
@@ -108,10 +130,7 @@ async def run(
         assert read == [address & ((1 << operation.params.address_bits) - 1) for address in wanted]
 
     streams = ("rows", "selected", "bursts")
-    predicted = predict(
-        [[rows for _, _, rows in operation.bursts()] for operation in operations],
-        {name: bench.trace(name) for name in streams},
-    )
+    predicted = predict([operation.work() for operation in operations], {name: bench.trace(name) for name in streams})
     for name in streams:
         assert predicted[name].tolist() == bench.trace(name).transfers.tolist(), name
 

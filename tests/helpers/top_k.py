@@ -79,13 +79,18 @@ class Operation:
         return [[number & 0xFFFF_FFFF for number in found if number >> 32 == s] for s in range(self.params.shards)]
 
     def expected(self) -> list[list[int]]:
-        """Return the payloads on ``selected`` by shard."""
-        layout = selected_layout(self.params.shard.id_bits)
-        return [
-            [pack(layout, id=base + number, end=0, fault=0) for number in part]
-            + [pack(layout, id=0, end=1, fault=fault)]
-            for base, part, fault in zip(self.bases, self.taken(), self.faults, strict=True)
-        ]
+        """Return the payloads on ``selected`` by shard: rows with ids, and the end."""
+        shard = self.params.shard
+        layout = selected_layout(shard.id_bits, shard.lanes)
+        found = []
+        for base, part, fault in zip(self.bases, self.taken(), self.faults, strict=True):
+            masks: dict[int, int] = {}
+            for number in part:
+                row, lane = divmod(number, shard.lanes)
+                masks[row] = masks.get(row, 0) | 1 << lane
+            rows = [pack(layout, first=base + row * shard.lanes, lanes=masks[row], end=0, fault=0) for row in masks]
+            found.append([*rows, pack(layout, first=0, lanes=0, end=1, fault=fault)])
+        return found
 
     def work(self) -> list[ShardWork]:
         """Return what the timing model must know."""
@@ -154,7 +159,7 @@ async def back_to_back(bench: StreamBench, params: TopKParams) -> None:
     for s, work in enumerate(operation.work()):
         last = bench.trace(f"scores__{s}").transfers[-1]
         end = bench.trace(f"selected__{s}").transfers[-1]
-        assert end - last == select_cycles(params, params.shard.rows, s, work.emit_cycles)
+        assert end - last == select_cycles(params, params.shard.rows, s, work.rows)
 
 
 async def random_run(
@@ -189,7 +194,7 @@ async def faults(bench: StreamBench, params: TopKParams) -> None:
     await run(bench, [nan, clean, all_nan, clean])
 
     shard = params.shard
-    layout = selected_layout(shard.id_bits)
+    layout = selected_layout(shard.id_bits, shard.lanes)
     for ids, base, fault in (
         ([3, 5, 3], 0, 1),
         ([5, 3, 3], 0, 1),
@@ -208,14 +213,14 @@ async def faults(bench: StreamBench, params: TopKParams) -> None:
         broken.send(bench, dict.fromkeys(("command", "scan", "scores"), 0.0))
         for s in range(params.shards):
             bench.stall(f"selected__{s}", 0.0)
-        end = pack(layout, id=0, end=1, fault=fault)
+        end = pack(layout, first=0, lanes=0, end=1, fault=fault)
         for _ in range(5_000):
             if end in bench.items("selected__0") and all(bench.count(f"selected__{s}") for s in range(params.shards)):
                 break
             await bench.advance()
         assert bench.items("selected__0")[-1] == end
         if params.shards > 1:
-            assert bench.items("selected__1") == [pack(layout, id=0, end=1, fault=0)]
+            assert bench.items("selected__1") == [pack(layout, first=0, lanes=0, end=1, fault=0)]
         before = bench.count("selected__0")
         clean.send(bench, dict.fromkeys(("command", "scan", "scores"), 0.0))
         wanted = clean.expected()[0]

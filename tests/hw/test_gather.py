@@ -3,16 +3,18 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from golden.retrieval.bursts import Burst, Rows, bursts
 from hw.gather_params import GatherParams
-from hw.timing.gather import cycles, predict
+from hw.timing.gather import GatherWork, cycles, predict
 from hw.units.gather import Gather
 from tests.helpers.gather import back_to_back, faults, one_slow_stream, random_run, reset_anywhere
 from tests.helpers.pysim import run_pysim
 
-_PARAMS = GatherParams(id_bits=7, address_bits=20, row_bits=9, max_burst_rows=5)
+_PARAMS = GatherParams(id_bits=7, address_bits=20, row_bits=9, max_burst_rows=5, lanes=4)
 
 
 def test_back_to_back():
@@ -35,11 +37,13 @@ def test_faults_and_reset():
 
 
 def test_timing_diagram_of_the_docstring():
-    found = predict([[2, 1], [1]])
-    assert found["rows"].tolist() == [0, 7]
-    assert found["selected"].tolist()[:4] == [1, 2, 3, 4]
-    assert found["bursts"].tolist()[:3] == [5, 6, 7]
-    assert [cycles(count) for count in (0, 1, 3)] == [4, 6, 8]
+    found = predict([GatherWork((2, 1), (2, 1)), GatherWork((1,), (1,)), GatherWork((1, 3), (4,)), GatherWork((), ())])
+    assert found["rows"].tolist()[:2] == [0, 8]
+    assert found["selected"].tolist()[:3] == [0, 2, 3]
+    assert found["bursts"].tolist()[:3] == [6, 7, 8]
+    # What follows an operation is as long as its ids and four cycles: its first ids wait already.
+    assert [int(later - sooner) for sooner, later in pairwise(found["rows"])] == [3 + 5, 1 + 4, 4 + 4]
+    assert [cycles(count) for count in (0, 1, 3)] == [5, 7, 9]
 
 
 def test_rows_of_latent_attention():
@@ -62,6 +66,7 @@ def test_bad_arguments():
         ({"address_bits": 7}, "address_bits must be from 8 to 64, not 7"),
         ({"row_bits": 0}, "row_bits must be from 1 to 32, not 0"),
         ({"max_burst_rows": 0}, "max_burst_rows must be from 1 to 4096, not 0"),
+        ({"lanes": 129}, "lanes must be from 2 to 128, not 129"),
     ):
         with pytest.raises(ValueError, match=message):
             _PARAMS.replace(**changes)

@@ -65,8 +65,7 @@ def test_share_of_a_million_beside_the_keys():
     for tokens in (1 << 16, 1 << 17, 1 << 18, 1 << 19, 1_000_000):
         each = -(-tokens // 64)
         rows = -(-each // 32)
-        # 2,048 ids spread evenly: one a row at most, or where there are fewer rows, 32 of a shard's rows.
-        cycles = select_cycles(params, rows, 63, max(rows, 32))
+        cycles = select_cycles(params, rows, 63, rows)
         shares[tokens] = cycles / (each * cycles_per_key)
     assert select_cycles(params, 489, 63, 489) == 7 * (489 + 16 + 6 + 4) + 16 + 6 + 63 + 10 + 489 == 4189
     assert digit_cycles(params, 489) == 515
@@ -78,9 +77,9 @@ def test_share_of_a_million_beside_the_keys():
 def test_work_of_sparse_ids():
     params = TopKShardParams(depth=64, lanes=4)
     work = ShardWork.of(params, np.array([33, 2, 9]), np.array([2, 33]))
-    assert work == ShardWork(3, (1, 0, 0, 0, 0, 0, 0, 0, 1))
-    assert (work.rows, work.emit_cycles) == (9, 9)
-    assert ShardWork.of(params, np.array([], int), np.array([], int)) == ShardWork(0, (0,))
+    assert work == ShardWork(3, (True, *[False] * 7, True))
+    assert work.rows == 9
+    assert ShardWork.of(params, np.array([], int), np.array([], int)) == ShardWork(0, (False,))
 
 
 def test_bad_arguments():
@@ -112,7 +111,7 @@ def test_bad_arguments():
         select_cycles(TopKParams(), 1, 1, 1)
     with pytest.raises(ValueError, match="rows must be from 1 to 512, not 513"):
         digit_cycles(TopKParams(), 513)
-    with pytest.raises(ValueError, match="emit_cycles must be at least 1, not 0"):
+    with pytest.raises(ValueError, match="own_rows must be from 1 to 1, not 0"):
         select_cycles(TopKParams(), 1, 0, 0)
     with pytest.raises(ValueError, match="count must be at least 0, not -1"):
         counts_latency_cycles(-1)

@@ -92,7 +92,7 @@ def test_shard(idle, stall):
     rng = np.random.default_rng(7)
     ours, others = [_scores(rng, 13) for _ in range(3)], [_scores(rng, 15) for _ in range(3)]
     work = [_dialogue([mine, other], 9) for mine, other in zip(ours, others, strict=True)]
-    layout = selected_layout(_SHARD.id_bits)
+    layout = selected_layout(_SHARD.id_bits, _SHARD.lanes)
 
     async def scenario(bench):
         expected = []
@@ -104,8 +104,10 @@ def test_shard(idle, stall):
             bench.send("scores", beats, idle=idle)
             bench.send("choice", answers[0], idle=idle)
             ids = select(ordered_keys(scores), found.key, answers[0][-1])
-            expected += [pack(layout, id=3 + int(number), end=0, fault=0) for number in ids]
-            expected.append(pack(layout, id=0, end=1, fault=0))
+            for row in range(_SHARD.rows):
+                lanes = sum(1 << lane for lane in range(4) if 4 * row + lane in ids)
+                expected += [pack(layout, first=3 + 4 * row, lanes=lanes, end=0, fault=0)] if lanes else []
+            expected.append(pack(layout, first=0, lanes=0, end=1, fault=0))
         bench.stall("counts", stall)
         bench.stall("selected", stall)
         await bench.until(selected=len(expected))

@@ -55,9 +55,9 @@ def test_deepseek_layer_on_a_device() -> None:
     # 64 shards of 15,626 scores in 489 rows: the figure of the unit's docstring.
     assert found["select"].unit_cycles == 4189
     assert found["select"].seconds == pytest.approx(4189 / CLOCK)
-    # 2,048 latents of 1,152 bytes; each channel makes addresses for 32 ids in 37 cycles while they are read.
-    assert found["gather"].seconds == pytest.approx(4 / CLOCK + 2048 * 1152 / MEMORY)
-    assert found["gather"].unit_cycles == 37
+    # 2,048 latents of 1,152 bytes; each channel makes addresses for 32 ids in 38 cycles while they are read.
+    assert found["gather"].seconds == pytest.approx(5 / CLOCK + 2048 * 1152 / MEMORY)
+    assert found["gather"].unit_cycles == 38
     # 128 heads multiply 576 and 512 elements of each token.
     busy = 2048 * 128 * 2 * (576 + 512) / BF16
     assert found["attend"].busy_s == pytest.approx(busy)

@@ -19,7 +19,7 @@ from sim.errors import ConfigError
 from sim.plots_retrieval import retrieval_figure
 from sim.retrieval.pnm import select_cycles
 from sim.studies.retrieval_quality import KS, PINNED, Sample, drawn_samples, quality_rows, read_samples
-from sim.studies.retrieval_scan import CLAIM_FROM, KEY_RATE, LIMIT, RATE_FROM, longest_select_cycles, scan_rows
+from sim.studies.retrieval_scan import CLAIM_FROM, KEY_RATE, LIMIT, RATE_FROM, scan_rows
 from tests.helpers.data import full_tensors
 from tests.sim.test_cli import refused
 
@@ -72,30 +72,26 @@ def ends(params: TopKParams, counts: list[int], selected: list[np.ndarray]) -> i
 
 
 @pytest.mark.parametrize(("tokens", "k"), [(64, 8), (64, 4), (48, 12), (8, 8), (128, 32)])
-def test_even_and_longest_selections_are_those_of_the_recurrence(tokens: int, k: int) -> None:
+def test_selections_take_as_long_as_the_recurrence_says_wherever_their_ids_lie(tokens: int, k: int) -> None:
     params = TopKParams(shard=TopKShardParams(depth=32, lanes=4, id_bits=8), shards=4, max_k=32)
     each = tokens // 4
+    cycles = select_cycles(params, tokens, k)
     # An id a row, as evenly as they go.
     even = np.sort((np.arange(k // 4) * 4) % each + np.arange(k // 4) * 4 // each)
-    assert ends(params, [each] * 4, [even] * 4) == select_cycles(params, tokens, k)
-    # All in the last shard, row after row.
-    packed = [np.arange(0)] * 3 + [np.arange(min(k, each))]
-    assert ends(params, [each] * 4, packed) == longest_select_cycles(params, tokens, k)
-
-
-def test_no_spread_of_ids_takes_longer_than_the_longest() -> None:
-    params = TopKParams(shard=TopKShardParams(depth=32, lanes=4, id_bits=8), shards=4, max_k=32)
+    assert ends(params, [each] * 4, [even] * 4) == cycles
+    # All in the last shard, row after row, and in the first.
+    for packed in ([0, 0, 0, min(k, each)], [min(k, each), 0, 0, 0]):
+        assert ends(params, [each] * 4, [np.arange(count) for count in packed]) == cycles
     rng = np.random.default_rng(0)
-    for _ in range(50):
-        chosen = rng.choice(64, 16, replace=False)
-        by_shard = [np.sort(chosen[chosen % 4 == s] // 4) for s in range(4)]
-        assert ends(params, [16] * 4, by_shard) <= longest_select_cycles(params, 64, 16)
+    for _ in range(10):
+        chosen = rng.choice(4 * each, k, replace=False)
+        assert ends(params, [each] * 4, [np.sort(chosen[chosen % 4 == s] // 4) for s in range(4)]) == cycles
 
 
-def test_longest_selection_of_the_preset() -> None:
+def test_selection_of_a_device_by_hand() -> None:
     assert KARAT is not None
-    # 15,625 scores a shard in 489 rows; 2,048 ids fill 64 of them and leave 425 empty.
-    assert longest_select_cycles(KARAT, 1_000_000, 2048) == 4189 - 489 + 2048 + 425
+    # 1,024 scores a shard in 32 rows of 32; seven digits more, and the last shard's share is the 64th.
+    assert select_cycles(KARAT, 65_536, 2048) == 7 * (32 + 16 + 6 + 4) + 16 + 6 + 63 + 10 + 32 == 533
 
 
 # Quality.
