@@ -12,7 +12,7 @@ BENCHES = {
     "top-k": ("hw.benches.top_k", "million_scores"),
     "top-k-64": ("hw.benches.top_k", "million_scores_of_64_shards"),
     "index-score": ("hw.benches.index_score", "channel_share"),
-    "index-select": ("hw.benches.index_score", "million_keys"),
+    "index-select": ("hw.benches.index_select", "million_keys"),
     "dma": ("hw.benches.dma", "hundred_thousand_tokens"),
 }
 """Benchmarks by name: module and function."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from golden.formats import FP8_E4M3, FP32
 from golden.retrieval.index_score import index_scores
-from golden.retrieval.index_spec import MODES, ScoreSpec
+from golden.retrieval.index_spec import MODES
 from golden.retrieval.topk import top_k
 from hw.conversion import convert_once
 from hw.cosim import run_streams
@@ -21,15 +21,18 @@ from hw.presets import UNIT_PRESETS
 from hw.presets.pnm import PNM_PRESETS
 from hw.timing.index_score import predict
 from hw.timing.trace import StreamTrace
-from hw.top_k_params import TopKParams, TopKShardParams
 from hw.top_k_words import selected_words
 from hw.units.index_score import IndexScore
 from hw.units.index_select import IndexSelect
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy.typing as npt
 
-__all__ = ["Scan", "channel_share", "million_keys", "scan_once", "select_of_keys"]
+    from hw.cosim import StreamRun
+
+__all__ = ["Scan", "channel_share", "drawn_query", "run_scan", "scan_once", "score_verilog", "select_of_keys"]
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,9 @@ class Scan:
         )
 
 
-def _query(heads: int, dim: int, rng: np.random.Generator) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.float32]]:
+def drawn_query(
+    heads: int, dim: int, rng: np.random.Generator
+) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.float32]]:
     """Return codes and weights of a query."""
     codes = FP8_E4M3.to_codes(rng.standard_normal((heads, dim), np.float32))
     return codes, rng.standard_normal(heads).astype(np.float32)
@@ -120,14 +125,50 @@ def scan_once(
         If scores or cycles differ from the models'.
     """
     rng = np.random.default_rng(10)
-    scan = Scan.draw(params, keys, *_query(heads, dim, rng), rng)
+    scan = Scan.draw(params, keys, *drawn_query(heads, dim, rng), rng)
     earliest, paced_s = {}, 0.0
     if bytes_per_cycle is not None:
         # The last byte of a beat has come.
         arrival = np.arange(1, len(scan.keys) + 1) * params.spec.beat_bytes / bytes_per_cycle
         paced_s = float(arrival[-1])
         earliest["keys"] = np.ceil(arrival).astype(np.int64) + 1 + len(scan.query)
-    verilog = with_native(convert_once(IndexScore, params, name="nearkv_index_score", platform=NATIVE))
+    verilog = score_verilog(params)
+    run = run_scan(verilog, scan, earliest)
+    total = int(run.streams["scores"].cycles[-1]) + 1
+    return {
+        "keys": keys,
+        "heads": heads,
+        "dim": dim,
+        "cycles": total,
+        "keys_cycles": int(run.streams["keys"].cycles[-1] - run.streams["keys"].cycles[0]) + 1,
+        "key_rate_share": paced_s / total if earliest else None,
+        "wall_s": run.wall_s,
+        "verilog_sha256": hashlib.sha256(verilog.encode()).hexdigest(),
+    }
+
+
+def score_verilog(params: IndexScoreParams) -> str:
+    """Return the Verilog of module ``nearkv_index_score``, with native arithmetic."""
+    return with_native(convert_once(IndexScore, params, name="nearkv_index_score", platform=NATIVE))
+
+
+def run_scan(verilog: str, scan: Scan, earliest: Mapping[str, npt.NDArray[np.integer]] | None = None) -> StreamRun:
+    """Run a scan through a unit; every score and every cycle is held to the models.
+
+    Parameters
+    ----------
+    verilog : str
+        The unit, as :func:`score_verilog` writes it.
+    scan : Scan
+    earliest : mapping of str to ndarray of int, optional
+        First cycles in which beats of the ``keys`` are offered.
+
+    Raises
+    ------
+    AssertionError
+        If scores or cycles differ from the models'.
+    """
+    earliest = earliest or {}
     run = run_streams(
         verilog,
         "nearkv_index_score",
@@ -143,31 +184,10 @@ def scan_once(
         offered = np.zeros(run.cycles, bool)
         offered[run.streams["keys"].cycles] = True
         traces["keys"] = StreamTrace(offered, np.ones(run.cycles, bool))
-    predicted = predict(params, [scan.work], traces)
+    predicted = predict(scan.params, [scan.work], traces)
     for name, record in run.streams.items():
         assert record.cycles.tolist() == predicted[name].tolist(), f"cycles of {name} must be those of the formula"
-    total = int(run.streams["scores"].cycles[-1]) + 1
-    return {
-        "keys": keys,
-        "heads": heads,
-        "dim": dim,
-        "cycles": total,
-        "keys_cycles": int(run.streams["keys"].cycles[-1] - run.streams["keys"].cycles[0]) + 1,
-        "key_rate_share": paced_s / total if earliest else None,
-        "wall_s": run.wall_s,
-        "verilog_sha256": hashlib.sha256(verilog.encode()).hexdigest(),
-    }
-
-
-_MILLION = IndexSelectParams(
-    score=IndexScoreParams(spec=ScoreSpec(head_lanes=8, wide_head_lanes=1), max_groups=1, query_rows=4, id_bits=19),
-    top_k=TopKParams(shard=TopKShardParams(depth=1 << 19, lanes=32, id_bits=20), shards=2, max_k=2048),
-)
-
-
-def million_keys() -> dict[str, object]:
-    """Score 1,000,000 keys of 128 elements with 8 heads in two units, and select 2,048 of them."""
-    return select_of_keys(_MILLION, heads=8, dim=128, count=1_000_000, k=2048)
+    return run
 
 
 def select_of_keys(params: IndexSelectParams, *, heads: int, dim: int, count: int, k: int) -> dict[str, object]:
@@ -199,7 +219,7 @@ def select_of_keys(params: IndexSelectParams, *, heads: int, dim: int, count: in
     if rest:
         raise ValueError(f"count must be a multiple of {shards}, not {count!r}")
     rng = np.random.default_rng(11)
-    query = _query(heads, dim, rng)
+    query = drawn_query(heads, dim, rng)
     inputs: dict[str, list[int]] = {"command": [k]}
     scores = []
     for s in range(shards):
