@@ -13,6 +13,7 @@ BENCHES = {
     "top-k-64": ("hw.benches.top_k", "million_scores_of_64_shards"),
     "index-score": ("hw.benches.index_score", "channel_share"),
     "index-select": ("hw.benches.index_select", "million_keys"),
+    "sorter": ("hw.benches.sorter", "beside_a_sorter"),
     "dma": ("hw.benches.dma", "hundred_thousand_tokens"),
 }
 """Benchmarks by name: module and function."""

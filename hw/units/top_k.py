@@ -32,7 +32,8 @@ class TopK(wiring.Component):
 
     Why radix selection: its time depends on how many scores there are, not on what they are or in which order they
     come; histograms of shards add up, so that sharding costs a tree of adders; and k is a number in a register, where
-    a sorter has a comparator and a register for each of k places.
+    a sorter (:class:`hw.units.sorted_list.SortedList`) has a comparator and a register for each of k places: 80 times
+    the logic of a shard at k = 2,048 (``python -m hw.benches sorter``).
 
     Protocol
     --------

@@ -16,7 +16,7 @@ from hw.top_k_params import TopKParams, TopKShardParams
 def test_a_stranger_is_refused(capsys):
     assert main(["top-k", "sort"]) == 2
     captured = capsys.readouterr()
-    names = "top-k, top-k-64, index-score, index-select, dma"
+    names = "top-k, top-k-64, index-score, index-select, sorter, dma"
     assert captured.err == f"benchmark must be one of {names}, not 'sort'\n"
     assert captured.out == ""
 
