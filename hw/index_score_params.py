@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from golden.checks import require_int, require_type
 from golden.formats import FP8_E4M3
-from golden.retrieval.index_beats import stored_beats
+from golden.retrieval.index_beats import scale_beats, stored_beats
 from golden.retrieval.index_spec import ScoreMode, ScoreSpec
 from hw.top_k_params import TopKParams
 
@@ -179,8 +179,16 @@ class ScoreWork:
         return params.spec.vector_beats(self.mode, self.dim)
 
     def key_beats(self, params: IndexScoreParams) -> int:
-        """Return the beats of a key, its scale left out."""
+        """Return the beats of a key, its scale left out; that of two keys counts as one of each."""
         return self.mode.columns * self.vector_beats(params)
+
+    def beat_keys(self, params: IndexScoreParams) -> int:
+        """Return the keys that share a beat, 1 or 2."""
+        return params.spec.beat_keys(self.mode, self.dim)
+
+    def scale_beats(self, params: IndexScoreParams) -> int:
+        """Return the beats of the scales."""
+        return scale_beats(params.spec, self.mode, self.keys)
 
     def stored_beats(self, params: IndexScoreParams) -> int:
         """Return the beats of all keys and scales."""

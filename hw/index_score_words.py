@@ -40,6 +40,7 @@ def command_word(params: IndexScoreParams, work: ScoreWork) -> int:
         groups=groups - 1,
         last_lane=work.heads - (groups - 1) * params.spec.lanes(mode) - 1,
         block=mode.block_keys - 1,
+        pairs=work.beat_keys(params) == 2,
         wide=mode.wide,
         relu=mode.relu,
         largest=mode.largest,

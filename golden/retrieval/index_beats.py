@@ -1,7 +1,8 @@
 """Index keys and queries as beats of bytes: the order in which the scoring unit takes them, and memory holds keys.
 
-Keys come one after another, a vector's elements in order, the last beat filled up with zeros; a page's beats alternate,
-one of its least elements and one of its largest. With scales, each group of as many keys as scales fit a beat has a
+Keys come one after another, a vector's elements in order, the last beat filled up with zeros; vectors that half a beat
+holds lie two in one, each filled up to its half; a page's beats alternate, one of its least elements and one of its
+largest. With scales, each group of as many keys as scales fit a beat has a
 beat of its scales before it, so that 8 keys of 128 bytes and their scales take 33 beats of 32 bytes: 132 bytes a key.
 """
 
@@ -19,19 +20,24 @@ if TYPE_CHECKING:
     Codes = npt.NDArray[np.unsignedinteger]
     Beats = npt.NDArray[np.uint8]
 
-__all__ = ["key_beats", "query_beats", "stored_beats"]
+__all__ = ["key_beats", "query_beats", "scale_beats", "stored_beats"]
+
+
+def scale_beats(spec: ScoreSpec, mode: ScoreMode, keys: int) -> int:
+    """Return the beats of the scales of so many keys."""
+    return -(-keys // spec.scales_per_beat) if mode.scaled else 0
 
 
 def stored_beats(spec: ScoreSpec, mode: ScoreMode, keys: int, dim: int) -> int:
     """Return the beats of so many keys of ``dim`` elements, those of their scales included."""
-    scales = -(-keys // spec.scales_per_beat) if mode.scaled else 0
-    return keys * mode.columns * spec.vector_beats(mode, dim) + scales
+    held = -(-keys // spec.beat_keys(mode, dim))
+    return held * mode.columns * spec.vector_beats(mode, dim) + scale_beats(spec, mode, keys)
 
 
 def key_beats(
     spec: ScoreSpec, mode: ScoreMode, keys: Codes, scales: npt.NDArray[np.float32] | None = None
 ) -> tuple[Beats, npt.NDArray[np.int64]]:
-    """Return the beats of keys, and of each beat the key that it belongs to, -1 of a beat of scales.
+    """Return the beats of keys, and of each beat the key that it belongs to, its first one, -1 of a beat of scales.
 
     Parameters
     ----------
@@ -43,16 +49,22 @@ def key_beats(
     beats : ndarray of uint8, shape (beats, beat_bytes)
     owners : ndarray of int64, shape (beats,)
     """
-    count = len(keys)
-    columns = _beats(spec, mode, keys.reshape(count, mode.columns, keys.shape[-1]))
+    count, dim = len(keys), keys.shape[-1]
+    together = spec.beat_keys(mode, dim)
+    vectors = keys.reshape(count, mode.columns, dim)
+    if together > 1:
+        parts = np.zeros((-(-count // together) * together, spec.elements(mode) // together), keys.dtype)
+        parts[:count, :dim] = keys
+        vectors = parts.reshape(-(-count // together), 1, spec.elements(mode))
+    columns = _beats(spec, mode, vectors)
     beats = np.swapaxes(columns, 1, 2).reshape(-1, spec.beat_bytes)
     key_size = mode.columns * columns.shape[2]
-    owners = np.repeat(np.arange(count), key_size)
+    owners = np.repeat(np.arange(0, count, together), key_size)
     if scales is None:
         return beats, owners
     group = spec.scales_per_beat
     filled = np.pad(scales, (0, -count % group)).astype("<f4")
-    starts = np.arange(0, count, group) * key_size
+    starts = np.arange(0, count, group) // together * key_size
     return (
         np.insert(beats, starts, filled.view(np.uint8).reshape(-1, spec.beat_bytes), axis=0),
         np.insert(owners, starts, -1),

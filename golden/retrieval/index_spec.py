@@ -124,6 +124,10 @@ class ScoreSpec:
         """Return the beats of a vector of ``dim`` elements; the last one is filled up with zeros."""
         return -(-dim // self.elements(mode))
 
+    def beat_keys(self, mode: ScoreMode, dim: int) -> int:
+        """Return the keys that share a beat: two where half of it holds a vector, which pages do not."""
+        return 2 if not mode.bounds and 2 * dim <= self.elements(mode) else 1
+
     def lanes(self, mode: ScoreMode) -> int:
         """Return the heads of a group, whose terms are summed together."""
         return self.wide_head_lanes if mode.wide else self.head_lanes

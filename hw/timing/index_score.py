@@ -48,9 +48,11 @@ def load_cycles(params: IndexScoreParams, work: ScoreWork) -> int:
 
 
 def scan_cycles(params: IndexScoreParams, work: ScoreWork) -> int:
-    """Cycles that the keys take: one a beat of scales, and for each beat of a key one a group of heads."""
-    key_beats = work.keys * work.key_beats(params)
-    return work.stored_beats(params) - key_beats + key_beats * work.groups(params)
+    """Cycles that the keys take: one a beat of scales, and for each beat of a key one a group of heads.
+
+    A beat of two keys takes as long as two.
+    """
+    return work.scale_beats(params) + work.keys * work.key_beats(params) * work.groups(params)
 
 
 def operation_cycles(params: IndexScoreParams, work: ScoreWork) -> int:
@@ -97,6 +99,8 @@ def predict(
         beat    = max(offered, free)                         free = beat + G
         score n = last beat + G + latency on offer, or the cycle after score n - 1 left
 
+    where the second key of a beat is taken from within, as soon as it may be.
+
     and the first beat of the key that ends block n not before the cycle after score n - H left. The next command is
     taken two cycles after the last score, or the cycle after the query where there are no keys.
     """
@@ -110,7 +114,7 @@ def predict(
         for _ in range(load_cycles(params, operation)):
             free = query.take(free) + 1
         idle = free
-        groups, beats = operation.groups(params), operation.key_beats(params)
+        groups, beats, together = operation.groups(params), operation.key_beats(params), operation.beat_keys(params)
         latency = score_latency_cycles(params, wide=operation.mode.wide)
         before = len(scores)
         for key in range(operation.keys):
@@ -121,7 +125,7 @@ def predict(
             if ends and len(scores) - before >= held:
                 free = max(free, scores[-held] + 1)
             for _ in range(beats):
-                free = keys.take(free) + groups
+                free = (free if key % together else keys.take(free)) + groups
             if ends:
                 offered = max(free + latency, scores[-1] + 1 if scores else 0)
                 scores.append(offered if out is None else out.next_ready(offered))

@@ -41,14 +41,15 @@ class IndexScore(wiring.Component):
     =================  ============================================================  ===========================
     indexer            scale * sum of w_h ReLU(q_h . k), E4M3                        4 G + 1/8; 8 G + 1/8 of 256
     best token         largest of sum of w_h (q_h . k) over a block, 16 bits         8 G
-    centroids, labels  largest q_h . k, 16 bits                                      8 G; 1 G of 16 channels
+    centroids, labels  largest q_h . k, 16 bits                                      8 G; 1 G of 1 to 16 channels
     cosine             the same times 1/|k| as scale                                 8 G + 1/8
     page bounds        largest sum of max(q_hi low_i, q_hi high_i), 16 bits          16 G a page
     =================  ============================================================  ===========================
 
     G groups of heads, vectors of 128 elements and beats of 32 bytes; 64 heads of DeepSeek's indexer are 3 groups of 22,
-    12.1 cycles a key, where a channel of a KARAT device takes 12.9 cycles of 1.83 GHz to deliver it. Every switch goes
-    with every other one and with both formats.
+    12.1 cycles a key, where a channel of a KARAT device takes 12.9 cycles of 1.83 GHz to deliver it. Vectors of half a
+    beat, such as labels of 8 channels, lie two in one and have their turns one after the other. Every switch goes with
+    every other one and with both formats.
 
     Protocol
     --------

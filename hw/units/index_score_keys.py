@@ -21,8 +21,9 @@ __all__ = ["KeyBeats"]
 class KeyBeats(wiring.Component):
     """Takes beats of keys and gives each a turn at every group of heads.
 
-    A beat of scales waits in a register of its own, and gives one to the last beat of each key. The first beat of a key
-    that ends a block is not taken while as many scores as the queue holds are under way or in it, so that nothing
+    A beat of scales waits in a register of its own, and gives one to the last beat of each key. Of a beat of two keys
+    the second one waits, too, and has its turns after the first, as if it came in a beat of its own. The first beat of
+    a key that ends a block is not taken while as many scores as the queue holds are under way or in it, so that nothing
     behind has to be held up.
 
     Parameters
@@ -86,12 +87,22 @@ class KeyBeats(wiring.Component):
             ends.eq((block == config.block) | (left == 1)),
         ]
 
+        # The second key of a beat of two waits for the first one's turns.
+        half = params.beat_bits // 2
+        rest, rest_next, payload = Signal(half), Signal(), Signal(params.beat_bits)
+        with m.If(rest_next):
+            m.d.comb += payload.eq(rest)
+        with m.Elif(config.pairs):
+            m.d.comb += payload.eq(self.keys.payload[:half])
+        with m.Else():
+            m.d.comb += payload.eq(self.keys.payload)
+
         more, room, taken, counts = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
             more.eq(step.valid & ~step.final),
             room.eq((under_way != held) | ~(first & ends)),
-            self.keys.ready.eq(left.any() & ~more & (scales_next | room)),
-            taken.eq(self.keys.valid & self.keys.ready & ~scales_next),
+            self.keys.ready.eq(left.any() & ~more & (scales_next | room) & ~rest_next),
+            taken.eq(rest_next & ~more & room | self.keys.valid & self.keys.ready & ~scales_next),
             counts.eq(taken & first & ends),
             self.busy.eq(left.any() | under_way.any()),
         ]
@@ -119,7 +130,9 @@ class KeyBeats(wiring.Component):
 
         with m.If(taken):
             m.d.sync += [
-                self.key.eq(self.keys.payload),
+                self.key.eq(payload),
+                rest.eq(self.keys.payload[half:]),
+                rest_next.eq(config.pairs & ~rest_next & (left != 1)),
                 step.first.eq(first),
                 step.last.eq(last),
                 step.high.eq(high),
