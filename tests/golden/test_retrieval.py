@@ -235,7 +235,8 @@ def test_another_page_size_in_the_same_process_is_its_own_index() -> None:
 def test_traffic_counts_what_is_there_not_what_was_asked_for() -> None:
     method = Labels(DIM, channels=[0])
     method.append(_keys(100))
-    assert method.traffic(method.select(_query(), 2048), 1).gather_tokens == 100
+    traffic = method.traffic(method.select(_query(), 2048), 1)
+    assert (traffic.candidates, traffic.gather_tokens) == (100, 100)
 
 
 def test_representatives_are_the_keys_most_like_their_block() -> None:
@@ -254,6 +255,20 @@ def test_clusters_hold_every_token_once_and_none_is_empty_or_too_long() -> None:
         assert all(1 <= len(cluster) <= 7 for cluster in method.lists)
         means = [method.keys[cluster].astype(float).mean(axis=0) for cluster in method.lists]
         assert np.allclose(method.centroids, means)
+
+
+def test_lists_out_of_order_and_lists_of_nothing_select_the_same() -> None:
+    method = Clusters(DIM, cluster_tokens=5)
+    method.append(_keys(60))
+    wanted = [method.select(_query(), k) for k in (1, 7, 23, 60)]
+    rng = np.random.default_rng(6)
+    shuffled = [rng.permutation(members) for members in method.lists]
+    assert any((np.diff(members) < 0).any() for members in shuffled)
+    # The query likes the list of nothing best of all.
+    method.lists = [np.empty(0, np.int64), *shuffled]
+    liked = 1e3 * _query().vectors[:1].astype(np.float64)
+    method.centroids = np.concatenate([liked, method.centroids])
+    assert all(np.array_equal(method.select(_query(), len(ids)), ids) for ids in wanted)
 
 
 def test_clusters_of_clear_directions_are_found() -> None:
