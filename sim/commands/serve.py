@@ -212,6 +212,21 @@ def _tables(record: dict[str, Any]) -> list[Table | str]:
     return [times, tiers, *_lines(record)]
 
 
+def _reads(record: dict[str, Any]) -> list[str]:
+    """Return what part of the tokens was read, and what finding it took; nothing where all of them were."""
+    if record["sparsity"] == "dense" or record["token_ratio"] is None:
+        return []
+    ratios = f"{record['token_ratio']:,.2f} times fewer tokens, {record['byte_ratio']:,.2f} times fewer bytes"
+    lines = [f"{record['sparsity']}: {ratios} attended to than stored, labels included"]
+    if labels := record["labels"]:
+        scanned = ", ".join(f"{name} {amount / 1e12:,.3f}" for name, amount in labels["scanned_bytes"].items())
+        each = f"{labels['bytes_per_token_and_layer']} bytes a token and layer"
+        lines.append(
+            f"{labels['format']} labels, {each}, place {labels['place']}, scorer {labels['scorer']}: TB read: {scanned}"
+        )
+    return lines
+
+
 def _moves(record: dict[str, Any]) -> list[str]:
     """Return what was moved between memories, and what was read where."""
     read = sum(tier["attended_tokens"] for tier in record["tiers"])
@@ -235,6 +250,7 @@ def _lines(record: dict[str, Any]) -> list[str]:
         f"{record['tokens_out']:,} tokens in {record['sim_s']:,.1f} s, {record['tokens_per_s']:,.1f} a second",
         f"{record['steps']:,} steps, {record['preemptions']:,} preemptions",
         f"{record['swapped_tokens']:,} tokens swapped",
+        *_reads(record),
         *_moves(record),
         f"{record['prompt_tokens_computed']:,} tokens of prompts computed",
         f"{record['prompt_tokens_reused']:,} tokens of prompts found stored",

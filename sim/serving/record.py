@@ -16,6 +16,7 @@ from sim.serving.host import SERVER_FACTORS
 from sim.serving.machine import tier_names
 from sim.serving.metrics import latencies_s, percentiles
 from sim.serving.moves import moves_record
+from sim.serving.reads import reads_record
 from sim.serving.saturation import is_saturated
 from sim.tiering.ratio import Ratio
 
@@ -78,6 +79,7 @@ def service_record(service: Service, *, slo_ms: float | None) -> dict[str, Any]:
         "preemptions": log.preemptions,
         "saturated": not request.sessions and is_saturated(log, came),
         **_energy(service).to_record(),
+        **reads_record(service),
         **moves_record(service),
         "swapped_tokens": log.swapped_tokens,
         "prompt_tokens_computed": log.prompt_tokens,
@@ -141,17 +143,11 @@ def _trace(service: Service) -> dict[str, Any]:
 
 
 def _plan(service: Service) -> dict[str, Any]:
-    """Return which tokens are read and moved, and by what."""
-    plan, attention = service.request.plan, service.model.attention
-    sparsity = plan.sparsity
-    labels: dict[str, str | int] | None = None
-    if sparsity.rule.has_labels:
-        labels = {"format": sparsity.label_format, "place": sparsity.label_place, "scorer": sparsity.scorer}
-        labels["bytes_per_token_and_layer"] = sparsity.label_bytes(attention)
+    """Return by what tokens are chosen and moved."""
+    plan = service.request.plan
     return {
         "policy": plan.policy_name,
-        "sparsity": sparsity.name,
-        "labels": labels,
+        "sparsity": plan.sparsity.name,
         "fidelity": plan.fidelity,
         "locality": plan.locality_name,
         "swap_budget": plan.swap_budget,

@@ -133,7 +133,14 @@ class Sparsity:
         """Return the elements of a token's labels in one layer, all KV heads: 0 where there are none."""
         return attention.stored_heads * -(-attention.key_dim // _LABEL_SHARE) if self.rule.has_labels else 0
 
-    def byte_ratio(self, attention: Attention, tokens: int) -> float:
-        """Return how many times fewer bytes a step reads of so many tokens than dense attention does."""
-        kept = int(self.rule.kept(np.array([tokens]))[0])
-        return tokens * attention.kv_bytes / (kept * attention.kv_bytes + tokens * self.label_bytes(attention))
+    def byte_ratio(self, attention: Attention, *, stored: float, attended: float) -> float:
+        """Return how many times fewer bytes of keys, values and labels are read than dense attention reads.
+
+        Parameters
+        ----------
+        attention : Attention
+        stored, attended : float
+            Tokens that requests have, whose labels are read, and those of them that they attend to; sums over steps.
+        """
+        read = attended * attention.kv_bytes + stored * self.label_bytes(attention)
+        return stored * attention.kv_bytes / read

@@ -125,9 +125,31 @@ def test_labels_in_the_nearest_memory_take_its_room(tmp_path: Path, capsys: pyte
 
 def test_an_eighth_of_the_tokens_is_not_an_eighth_of_the_bytes() -> None:
     fp16, int4 = Sparsity(name="double"), Sparsity(name="double", label_format="int4")
-    assert fp16.byte_ratio(LLAMA.attention, 8000) == pytest.approx(512 / 80)
-    assert int4.byte_ratio(LLAMA.attention, 8000) == pytest.approx(512 / 68)
-    assert Sparsity().byte_ratio(LLAMA.attention, 8000) == 1.0
+    assert fp16.byte_ratio(LLAMA.attention, stored=8000, attended=1000) == pytest.approx(512 / 80)
+    assert int4.byte_ratio(LLAMA.attention, stored=8000, attended=1000) == pytest.approx(512 / 68)
+    assert Sparsity().byte_ratio(LLAMA.attention, stored=8000, attended=8000) == 1.0
+
+
+def test_token_and_byte_ratio_of_a_run_and_where_labels_are_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # 99 steps of 801 to 899 tokens, an eighth of them, rounded up; 32 layers of 8 KV heads.
+    trace = write_trace(tmp_path, [(0.0, 800, 100)])
+    run = ("--system", "pam", "--model", "llama-3.1-8b", "--trace", trace, "--sparsity", "double")
+    stored = sum(range(801, 900))
+    attended = sum(-(-tokens // 8) for tokens in range(801, 900))
+    record = served(capsys, *run, "--labels", "int4")
+    assert record["token_ratio"] == pytest.approx(stored / attended, rel=1e-12)
+    # 512 B of keys and values a head, 4 B of labels: 8 channels of 4 bits.
+    assert record["byte_ratio"] == pytest.approx(512 * stored / (512 * attended + 4 * stored), rel=1e-12)
+    assert record["labels"]["scanned_bytes"] == {"hbm-pim": stored * 4 * 8 * 32, "ddr-pim": 0, "ssd-pim": 0}
+    assert main(["serve", *run, "--labels", "int4"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    ratios = f"{record['token_ratio']:.2f} times fewer tokens, {record['byte_ratio']:.2f} times fewer bytes"
+    assert f"double: {ratios} attended to than stored" in shown
+    assert "int4 labels, 32 bytes a token and layer, place nearest, scorer memory" in shown
+    dense = served(capsys, *run[:-2])
+    assert (dense["token_ratio"], dense["byte_ratio"], dense["labels"]) == (1.0, 1.0, None)
 
 
 @pytest.mark.parametrize(
