@@ -65,6 +65,20 @@ class GreedyBalance:
         self._steps[-1][group] += 1
         return group
 
+    def place_each(self, tokens: int) -> npt.NDArray[np.int64]:
+        """Return the groups of so many new tokens, as :meth:`place` called for one after the other does."""
+        require_int("tokens", tokens, 0)
+        # One token after the other raises the lowest count, up to a level that the lowest groups come to.
+        ordered = np.sort(self.frequencies)
+        below = np.arange(1, self._groups) * ordered[1:] - np.cumsum(ordered)[:-1]
+        met = 1 + int(np.count_nonzero(below < tokens))
+        most = -(-(tokens + int(ordered[:met].sum())) // met)
+        rises = np.arange(most - int(ordered[0]) + 1)
+        levels = np.add.outer(self.frequencies, rises)
+        group: npt.NDArray[np.int64] = np.argsort(levels.ravel(), kind="stable")[:tokens] // len(rises)
+        self.activate(group)
+        return group
+
     @property
     def frequencies(self) -> npt.NDArray[np.int64]:
         """Activations of each group within the window."""

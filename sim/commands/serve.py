@@ -217,7 +217,13 @@ def _reads(record: dict[str, Any]) -> list[str]:
     if record["sparsity"] == "dense" or record["token_ratio"] is None:
         return []
     ratios = f"{record['token_ratio']:,.2f} times fewer tokens, {record['byte_ratio']:,.2f} times fewer bytes"
-    lines = [f"{record['sparsity']}: {ratios} attended to than stored, labels included"]
+    fullest = ", ".join(
+        f"{tier['name']} {tier['fullest_group']:.2f}" for tier in record["tiers"] if tier["fullest_group"] is not None
+    )
+    lines = [
+        f"{record['sparsity']}: {ratios} attended to than stored, labels included",
+        f"fullest bank group of a channel, times an even share: {fullest}",
+    ]
     if labels := record["labels"]:
         scanned = ", ".join(f"{name} {amount / 1e12:,.3f}" for name, amount in labels["scanned_bytes"].items())
         each = f"{labels['bytes_per_token_and_layer']} bytes a token and layer"

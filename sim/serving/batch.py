@@ -81,6 +81,9 @@ class StepWork:
         Pages of one KV head that are touched in each tier; empty: those of tokens that lie side by side.
     swaps : tuple of float
         Pairs of tokens that change places between each tier and the next; empty: none.
+    tier_fullest : tuple of float
+        Tokens of each request's fullest bank group times the groups, in each tier, which time follows; empty: groups
+        share tokens evenly.
     """
 
     decoding: int
@@ -97,6 +100,7 @@ class StepWork:
     tier_held: tuple[float, ...] = ()
     tier_pages: tuple[float, ...] = ()
     swaps: tuple[float, ...] = ()
+    tier_fullest: tuple[float, ...] = ()
 
     @property
     def tokens(self) -> int:

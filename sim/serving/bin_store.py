@@ -12,6 +12,7 @@ import numpy as np
 
 from sim.serving.moved_store import MovedStore
 from sim.tiering.bins import read_chance
+from sim.tiering.groups import fullest_tokens
 from sim.tiering.policy import TierScore
 from sim.tiering.swaps import Ranked, swap_count, taken
 from sim.tiering.use import TierUse
@@ -50,6 +51,10 @@ class BinStore(MovedStore):
             self._forget_all()
             far = (0,) * (tiers - 1)
             count, held = len(ids), int(stored.sum()) + len(ids)
+            locality = self._plan.locality
+            read = kept.astype(np.float64)
+            always = np.minimum(read, locality.sinks + locality.recent)
+            fullest = fullest_tokens(read, always, (stored + 1).astype(np.float64), self._groups[:1])
             return TierUse(
                 tokens=(int(kept.sum()), *far),
                 requests=(count, *far),
@@ -57,16 +62,16 @@ class BinStore(MovedStore):
                 appended=(count, *far),
                 pages=(0.0,) * tiers,
                 swaps=far,
+                fullest=(float(fullest.sum()), *far),
             )
         slots = self._followed(ids, stored, kept)
         counts = self._counts[slots]
         chance = read_chance(self._bins, counts.sum(axis=1), kept - counts[:, :, 0].sum(axis=1))
         read = counts * chance[:, np.newaxis]
-        held = counts.sum(axis=2)
+        held, read_here = counts.sum(axis=2), read.sum(axis=2)
+        fullest = fullest_tokens(read_here, counts[:, :, 0], held, self._groups)
         use_pages = [
-            float(touched_pages(held[:, tier], counts[:, tier, 0], read[:, tier].sum(axis=1), size).sum())
-            if size
-            else 0.0
+            float(touched_pages(held[:, tier], counts[:, tier, 0], read_here[:, tier], size).sum()) if size else 0.0
             for tier, size in enumerate(self._page_tokens)
         ]
         counts = self._moved_on(counts, read)
@@ -76,14 +81,14 @@ class BinStore(MovedStore):
                 counts = counts @ self._bins.decided_to
             counts, swaps = self._swapped(counts)
         self._counts[slots] = counts
-        tokens = read.sum(axis=(0, 2))
         return TierUse(
-            tokens=tuple(tokens.tolist()),
+            tokens=tuple(read_here.sum(axis=0).tolist()),
             requests=tuple(_met(counts=read, chance=chance, held=held).tolist()),
             held=tuple(held.sum(axis=0).tolist()),
             appended=self.appended(ids),
             pages=tuple(use_pages),
             swaps=tuple(swaps),
+            fullest=tuple(fullest.sum(axis=0).tolist()),
         )
 
     def _followed(

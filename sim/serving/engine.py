@@ -190,6 +190,7 @@ def _work(batch: Batch, states: RequestStates, store: KvStore) -> StepWork:
         tier_held=use.held,
         tier_pages=use.pages,
         swaps=use.swaps,
+        tier_fullest=use.fullest,
     )
 
 

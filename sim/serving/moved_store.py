@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from sim.serving.kv_store import KvStore
 
 if TYPE_CHECKING:
@@ -31,6 +33,8 @@ class MovedStore(KvStore):
         What reads and moves them.
     page_tokens : sequence of int
         Tokens of a page of one KV head, of memories that are read by pages; 0 of others.
+    groups : sequence of int
+        Bank groups of a channel of each memory (:mod:`sim.tiering.groups`).
     """
 
     def __init__(
@@ -41,9 +45,11 @@ class MovedStore(KvStore):
         fill: FillRule,
         plan: TierPlan,
         page_tokens: Sequence[int],
+        groups: Sequence[int],
     ) -> None:
         super().__init__(tier_tokens, block_tokens=1, requests=requests, fill=fill)
         self._plan, self._page_tokens = plan, page_tokens
+        self._groups = np.array(groups, np.int64)
         self._steps = 0
         self.prepare(requests)
 

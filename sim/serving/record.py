@@ -199,12 +199,22 @@ def _tiers(service: Service) -> list[dict[str, Any]]:
                 "room_bytes": room,
                 "peak_bytes": max((held[index] for held in log.occupied), default=0) * service.block_bytes,
                 "attended_tokens": round(sum(work.tier_tokens[index] for work in log.works)),
+                "fullest_group": _fullest(service, index),
                 "attended_bytes": round(sum(work.tier_tokens[index] for work in log.works)) * per_token,
                 "fetched_bytes": sum(work.prompt_context[index] for work in log.works) * per_token,
                 "written_bytes": appended * per_token,
             }
         )
     return rows
+
+
+def _fullest(service: Service, index: int) -> float | None:
+    """Return what attention to a tier's tokens takes for its fullest bank groups, in times of even ones."""
+    works = [work for work in service.log.works if work.tier_tokens[index]]
+    if not works:
+        return None
+    tokens = sum(work.tier_tokens[index] for work in works)
+    return sum((work.tier_fullest or work.tier_tokens)[index] for work in works) / tokens
 
 
 def _inputs(service: Service, slo_ms: float | None) -> dict[str, Any]:

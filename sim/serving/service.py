@@ -23,6 +23,7 @@ from sim.serving.progress import Progress
 from sim.serving.requests import RequestStates
 from sim.serving.token_store import TokenStore
 from sim.tier import page_tokens
+from sim.tiering.groups import bank_groups
 from sim.tiering.plan import TierPlan
 from sim.tiering.scan import room_tokens
 
@@ -233,4 +234,5 @@ def _store(
         fill=fill,
         plan=plan,
         page_tokens=[page_tokens(tier, model.attention) for tier in machine.tiers],
+        groups=[bank_groups(tier) for tier in machine.tiers],
     )

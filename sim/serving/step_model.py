@@ -7,8 +7,9 @@ for. The GPUs read weights from the stacks that compute attention, so neither wo
 are chosen by labels, these are read before the attention of all layers. Tokens that change memories do so behind the
 GPUs' parts of the steps since tokens last did; what takes longer is waited for.
 
-Requests of unequal length are taken to load a tier as evenly as their mean: the pairs of a channel follow one another,
-so that their sum counts, and placement evens the sums out.
+Where tokens are chosen, a tier takes as long as if every bank group had as many as the fullest one
+(:mod:`sim.tiering.groups`). Requests of unequal length are taken to load a tier as evenly as their mean: the pairs of a
+channel follow one another, so that their sum counts, and placement evens the sums out.
 """
 
 from __future__ import annotations
@@ -130,10 +131,11 @@ class TierStepModel:
     def _attention_s(self, work: StepWork) -> float:
         """Return the seconds of the decoding requests' attention in all layers."""
         busy = [index for index, requests in enumerate(work.tier_requests) if requests]
+        tokens = work.tier_fullest or work.tier_tokens
         if len(busy) > 1 or any(work.tier_pages):
-            return self._layers_s(work.tier_tokens, work.tier_requests, work.decode_appended, _pages(work))
+            return self._layers_s(tokens, work.tier_requests, work.decode_appended, _pages(work))
         # One tier holds everything: the whole of the attention is kept on the grid of its tokens.
-        low, high, share = neighbours(work.tier_tokens[busy[0]] / work.decoding)
+        low, high, share = neighbours(tokens[busy[0]] / work.decoding)
         scattered = _pages(work)[busy[0]] is not None
         near = self._alone_s(busy[0], work.decoding, low, scattered)
         return near + share * (self._alone_s(busy[0], work.decoding, high, scattered) - near) if share else near

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from golden.balance import GreedyBalance, intra_tokens
 from sim.serving.moved_store import MovedStore
 from sim.tiering.policy import TierScore
 from sim.tiering.swaps import Ranked, swap_count
@@ -21,19 +22,50 @@ __all__ = ["TokenStore", "lowest"]
 
 
 class _Tokens:
-    """The tokens of one request: their reads, what is known of them, and the memory of each."""
+    """The tokens of one request: their reads, what is known of them, the memory of each and its bank group there.
 
-    __slots__ = ("memory", "stream", "tier")
+    A prompt's tokens are dealt to the groups of their memory in turn.
+    """
 
-    def __init__(self, stream: AccessStream, memory: TokenMemory, tier: npt.NDArray[np.int8]) -> None:
+    __slots__ = ("_balances", "_counts", "group", "memory", "stream", "tier")
+
+    def __init__(
+        self, stream: AccessStream, memory: TokenMemory, tier: npt.NDArray[np.int8], groups: npt.NDArray[np.int64]
+    ) -> None:
         self.stream, self.memory = stream, memory
         self.tier: npt.NDArray[np.int8] = tier
+        self._counts = groups.tolist()
+        self._balances = [GreedyBalance(count) for count in self._counts]
+        self.group = np.zeros(len(tier), np.int64)
+        for number, count in enumerate(self._counts):
+            here = np.flatnonzero(tier == number)
+            self.group[here] = np.arange(len(here)) % count
 
     def append(self, tokens: int, tier: int) -> None:
         """Store more tokens in one memory."""
         self.stream.append(tokens)
         self.memory.append(tokens)
         self.tier = np.concatenate([self.tier, np.full(tokens, tier, np.int8)])
+        self.group = np.concatenate([self.group, self._balances[tier].place_each(tokens)])
+
+    def move(self, tier: npt.NDArray[np.int8]) -> None:
+        """Give each token its memory anew, and those that have moved a bank group there."""
+        moved = np.flatnonzero(self.tier != tier)
+        for number in np.unique(tier[moved]).tolist():
+            coming = moved[tier[moved] == number]
+            self.group[coming] = self._balances[int(number)].place_each(len(coming))
+        self.tier = tier
+
+    def fullest(self, read: npt.NDArray[np.bool_]) -> list[int]:
+        """Return the tokens of the fullest group times the groups of each memory, and count the reads of a step."""
+        tier, group = self.tier[read], self.group[read]
+        found: list[int] = []
+        for number, (count, balance) in enumerate(zip(self._counts, self._balances, strict=True)):
+            here = group[tier == number]
+            found.append(count * intra_tokens(here, count))
+            balance.activate(here)
+            balance.begin_step()
+        return found
 
 
 class TokenStore(MovedStore):
@@ -64,6 +96,7 @@ class TokenStore(MovedStore):
         decides = self._steps % self._plan.policy.every == 0
         kept = self._plan.kept(stored + 1).tolist()
         tokens, requests, pages = np.zeros(tiers, np.int64), np.zeros(tiers, np.int64), np.zeros(tiers)
+        fullest = np.zeros(tiers, np.int64)
         entries: list[_Tokens] = []
         for request, before, wanted in zip(ids.tolist(), stored.tolist(), kept, strict=True):
             entry = self._grown(request, before + 1)
@@ -72,6 +105,7 @@ class TokenStore(MovedStore):
             here = np.bincount(entry.tier[read], minlength=tiers)
             tokens += here
             requests += here > 0
+            fullest += entry.fullest(read)
             for tier, size in enumerate(self._page_tokens):
                 if size and here[tier]:
                     of_tier = read[entry.tier == tier]
@@ -87,6 +121,7 @@ class TokenStore(MovedStore):
             appended=self.appended(ids),
             pages=tuple(pages.tolist()),
             swaps=tuple(swaps),
+            fullest=tuple(fullest.tolist()),
         )
 
     def _grown(self, request: int, count: int) -> _Tokens:
@@ -99,7 +134,7 @@ class TokenStore(MovedStore):
             tier = np.repeat(np.arange(len(self.room), dtype=np.int8), before)
             stream = self._plan.stream(request, len(tier))
             memory = self._plan.policy.memory(stream, self._plan.kept_of)
-            entry = self._tokens[request] = _Tokens(stream, memory, tier)
+            entry = self._tokens[request] = _Tokens(stream, memory, tier, self._groups)
         if count > len(entry.tier):
             entry.append(count - len(entry.tier), last)
         return entry
@@ -157,9 +192,9 @@ class TokenStore(MovedStore):
         owners = np.searchsorted(ends, moved, side="right")
         np.subtract.at(self.held, (ids[owners], before[moved]), 1)
         np.add.at(self.held, (ids[owners], after[moved]), 1)
-        parts = np.split(after, ends[:-1])
+        parts: list[npt.NDArray[np.int8]] = np.split(after, ends[:-1])
         for owner in np.unique(owners).tolist():
-            entries[owner].tier = parts[owner]
+            entries[int(owner)].move(parts[owner])
 
 
 def lowest(values: npt.NDArray[np.float32], count: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:

@@ -182,7 +182,12 @@ def read_rows(
             for seed in seeds:
                 plan = replace(base, policy_name=policy, locality_name=locality, seed=seed)
                 store = TokenStore(
-                    room, requests=requests, fill=FILL_RULES["top-down"], plan=plan, page_tokens=(0, 0, 32)
+                    room,
+                    requests=requests,
+                    fill=FILL_RULES["top-down"],
+                    plan=plan,
+                    page_tokens=(0, 0, 32),
+                    groups=(16, 32, 1),
                 )
                 ids, stored = np.arange(requests), np.full(requests, tokens)
                 for request in range(requests):

@@ -25,6 +25,8 @@ class TierUse:
         Pages of one KV head that are touched, where a memory is read by pages; 0 elsewhere.
     swaps : tuple of float
         Pairs of tokens that change places between each memory and the next one, after they were read.
+    fullest : tuple of float
+        Of each request, tokens of its fullest bank group times the groups; empty where groups share tokens evenly.
     """
 
     tokens: tuple[float, ...]
@@ -33,3 +35,4 @@ class TierUse:
     appended: tuple[int, ...]
     pages: tuple[float, ...]
     swaps: tuple[float, ...]
+    fullest: tuple[float, ...] = ()

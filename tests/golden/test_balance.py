@@ -40,6 +40,15 @@ def test_frequencies_are_those_of_the_last_steps(steps, window):
         assert balance.frequencies.tolist() == [recent.count(group) for group in range(5)]
 
 
+@given(st.lists(st.integers(0, 30), min_size=1, max_size=9), st.integers(0, 80))
+def test_many_are_placed_as_one_after_another(counts, tokens):
+    one, many = GreedyBalance(len(counts)), GreedyBalance(len(counts))
+    for balance in (one, many):
+        balance.activate(np.repeat(np.arange(len(counts)), counts))
+    assert many.place_each(tokens).tolist() == [one.place() for _ in range(tokens)]
+    assert many.frequencies.tolist() == one.frequencies.tolist()
+
+
 def test_time_is_that_of_the_fullest_group():
     assert intra_tokens(np.array([0, 3, 3, 1]), 4) == 2
     assert intra_tokens(np.arange(0), 4) == 0

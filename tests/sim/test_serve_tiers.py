@@ -140,6 +140,9 @@ def test_token_and_byte_ratio_of_a_run_and_where_labels_are_read(
     attended = sum(-(-tokens // 8) for tokens in range(801, 900))
     record = served(capsys, *run, "--labels", "int4")
     assert record["token_ratio"] == pytest.approx(stored / attended, rel=1e-12)
+    # About 106 tokens by chance over 16 groups: 6.6 in each, 11 or 12 in the fullest.
+    assert record["tiers"][0]["fullest_group"] == pytest.approx(1.7, abs=0.1)
+    assert [tier["fullest_group"] for tier in record["tiers"][1:]] == [None, None]
     # 512 B of keys and values a head, 4 B of labels: 8 channels of 4 bits.
     assert record["byte_ratio"] == pytest.approx(512 * stored / (512 * attended + 4 * stored), rel=1e-12)
     assert record["labels"]["scanned_bytes"] == {"hbm-pim": stored * 4 * 8 * 32, "ddr-pim": 0, "ssd-pim": 0}

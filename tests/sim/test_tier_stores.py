@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 STORES = {"exact": TokenStore, "aggregate": BinStore}
 PAGES = (0, 0, 32)
+GROUPS = (16, 32, 1)
 
 
 def _plan(policy: str, sparsity: str = "double", **options: object) -> TierPlan:
@@ -31,7 +32,14 @@ def _plan(policy: str, sparsity: str = "double", **options: object) -> TierPlan:
 
 
 def _store(kind: str, room: tuple[int, ...], plan: TierPlan, requests: int) -> KvStore:
-    return STORES[kind](room, requests=requests, fill=FILL_RULES["top-down"], plan=plan, page_tokens=PAGES[: len(room)])
+    return STORES[kind](
+        room,
+        requests=requests,
+        fill=FILL_RULES["top-down"],
+        plan=plan,
+        page_tokens=PAGES[: len(room)],
+        groups=GROUPS[: len(room)],
+    )
 
 
 def _decode(store: KvStore, lengths: list[int], steps: int) -> list[TierUse]:
@@ -72,6 +80,8 @@ def test_tokens_reads_and_room_are_conserved(
         for read, held, some in zip(use.tokens, use.held, use.requests, strict=True):
             assert -1e-9 <= read <= held + 1e-6
             assert some <= min(len(lengths), read) + 1e-6
+        for read, fullest, groups in zip(use.tokens, use.fullest, GROUPS, strict=True):
+            assert read - 1e-6 <= fullest <= groups * read + 1e-6
         assert use.pages[2] <= min(use.tokens[2], use.held[2]) + 1e-6
         assert (policy == "static") <= (not any(use.swaps))
     # The last step's swaps are in what the next would hold: occupancies never change by them.
@@ -171,6 +181,11 @@ def test_means_are_those_of_single_tokens(policy: str, locality: str) -> None:
     # Twelve short requests of one draw: a few in a hundred of chance are left.
     assert total(means, "tokens") == pytest.approx(total(exact, "tokens"), rel=0.05, abs=20)
     assert total(means, "pages")[2] == pytest.approx(total(exact, "pages")[2], rel=0.03)
+    # Greedy placement evens groups of the nearest memory, to which tokens keep coming, more than chance does; but not
+    # the oracle's, which exchanges most of them in every step.
+    if policy != "oracle":
+        assert total(means, "fullest")[0] == pytest.approx(total(exact, "fullest")[0], rel=0.1)
+    assert total(means, "fullest")[1] == pytest.approx(total(exact, "fullest")[1], rel=0.03)
     assert total(means, "requests") == pytest.approx(total(exact, "requests"), rel=0.03, abs=20)
     assert total(means, "swaps") == pytest.approx(total(exact, "swaps"), rel=0.1, abs=40)
 
