@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from sim.attention import ROOT_PRESET
@@ -16,7 +16,6 @@ from sim.manifest import host, manifest, step_inputs
 from sim.placement import apportion
 from sim.provenance import Part, Provenance, combine
 from sim.serving.batch import StepWork
-from sim.serving.parallelism import choose_parallelism
 from sim.step import active_context
 from sim.tier import POWER_CAPS
 from sim.unit_cycles import unit_parts
@@ -37,7 +36,8 @@ def decode_record(
 ) -> dict[str, Any]:
     """Return the record of one decode step.
 
-    Times are in microseconds and hold for the whole step unless the key says otherwise.
+    Times are in microseconds and hold for the whole step unless the key says otherwise. With a pipeline, parts of the
+    step, devices and layers are those of its slowest stage, for all micro-batches.
 
     Parameters
     ----------
@@ -63,6 +63,7 @@ def decode_record(
         "context": request.context,
         "batch": request.batch,
         "placement": request.placement,
+        **asdict(step.parallelism),
         "keep": request.keep,
         "active_tokens": request.batch * (active_context(request.context, request.keep) + 1),
         "step_us": step.total_s * _US,
@@ -70,6 +71,8 @@ def decode_record(
         "gpu_us": step.gpu_s * _US,
         "attention_us": attention_us,
         "link_us": step.link_s * _US,
+        "send_us": step.send_s * _US,
+        "bubble_us": step.bubble_s * _US,
         "slowest_tier": step.slowest_tier,
         "tier_us": attention_us - step.link_s * _US - reduction_us,
         "reduction_us": reduction_us,
@@ -89,8 +92,8 @@ def decode_record(
             "tier_us": sum(entry.count * entry.tiers[system.gpu_tier.name].total_s for entry in step.layers) * _US,
             "overlap_us": 0.0,
         },
-        "gpu": _gpu(system, step),
-        "devices": [_device(tier, index, model, step) for index, tier in enumerate(system.tiers)],
+        "gpu": _gpu(step),
+        "devices": [_device(tier, index, step) for index, tier in enumerate(step.system.tiers)],
         "layers": [_layer(entry) for entry in step.layers],
         "provenance": _provenance(system, model, step, energy),
         "deviations": [deviation.to_dict() for deviation in system.all_deviations()],
@@ -119,8 +122,7 @@ def _energy(system: System, model: Model, step: StepTime, left_out: tuple[str, .
         ending=request.batch,
         swapped_tokens=0,
     )
-    whole = choose_parallelism(system, tensor=None, pipeline=None, micro_batches=None)
-    activity = steps_activity(system, model, [work], whole, seconds=step.total_s, busy_s=step.total_s)
+    activity = steps_activity(system, model, [work], step.parallelism, seconds=step.total_s, busy_s=step.total_s)
     return account(system, activity, left_out=left_out)
 
 
@@ -148,11 +150,11 @@ def _latent(system: System, model: Model, request: StepRequest) -> list[dict[str
     ]
 
 
-def _gpu(system: System, step: StepTime) -> dict[str, Any]:
+def _gpu(step: StepTime) -> dict[str, Any]:
     """Return the GPUs' part."""
     entries = [(entry.count, entry.gpu) for entry in step.layers] + [(1, step.head)]
     return {
-        "count": system.gpu.count.integer,
+        "count": step.system.gpu.count.integer,
         "matrices_us": sum(count * time.matrices_s for count, time in entries) * _US,
         "allreduce_us": sum(count * time.allreduce_s for count, time in entries) * _US,
         "head_us": step.head.total_s * _US,
@@ -161,9 +163,9 @@ def _gpu(system: System, step: StepTime) -> dict[str, Any]:
     }
 
 
-def _device(tier: Tier, index: int, model: Model, step: StepTime) -> dict[str, Any]:
+def _device(tier: Tier, index: int, step: StepTime) -> dict[str, Any]:
     """Return one tier: what it holds, and its time over all layers."""
-    placed = step.placement[index]
+    placed, model = step.placement[index], step.model
     times = [(entry.count, entry.tiers[tier.name]) for entry in step.layers]
     seconds = sum(count * time.total_s for count, time in times)
     slowest = max((time for _, time in times), key=lambda time: time.total_s)
@@ -287,6 +289,8 @@ def _provenance(system: System, model: Model, step: StepTime, energy: Energy) ->
         "gpu_us": gpu,
         "attention_us": attention,
         "link_us": links,
+        "send_us": gpu,
+        "bubble_us": whole,
         "tier_us": tiers,
         "reduction_us": reduction,
         "reduction_busy_us": reduction,

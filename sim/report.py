@@ -119,14 +119,18 @@ def decode_tables(record: Mapping[str, Any]) -> list[Table | str]:
     for column in ("part", "us", "share", "what it is"):
         summary.add_column(column, justify="right" if column in ("us", "share") else "left")
     classes = record["provenance"]
-    for name, text in (
+    parts = [
         ("step_us", "the whole step"),
         ("gpu_us", "projections, feed-forward, all-reduce, head"),
         ("attention_us", "queries out to output back"),
         ("tier_us", "of it: access and columns of the tier waited for"),
         ("link_us", "of it: links"),
         ("reduction_us", "of it: reduction behind the last column, merge of the tiers"),
-    ):
+    ]
+    if record["pipeline_parallel"] > 1:
+        parts.append(("send_us", "activations to the next stage"))
+        parts.append(("bubble_us", "waiting for tokens: micro-batches are fewer than stages"))
+    for name, text in parts:
         share = record[name] / record["step_us"]
         summary.add_row(name[:-3], f"{record[name]:,.1f}", f"{share:.2%}", f"{text} [{classes[name]['class']}]")
     devices = Table(title="devices", title_justify="left")
@@ -153,6 +157,11 @@ def decode_tables(record: Mapping[str, Any]) -> list[Table | str]:
         f"{record['tokens_per_s']:,.1f} tokens/s; reduction {record['reduction_share']:.2%} of attention",
         f"power cap read as {cap['kind']}; as {cap['other']['kind']} the step takes {cap['other']['step_us']:,.1f} us",
     ]
+    if record["pipeline_parallel"] > 1:
+        lines.append(
+            f"{record['pipeline_parallel']} stages of {record['tensor_parallel']} GPUs, {record['micro_batches']} "
+            "micro-batches: parts and devices are those of the slowest stage"
+        )
     lines += energy_lines(record, record["batch"])
     lines += [_latent_line(cost) for cost in record["latent_attention"]]
     return [summary, devices, *lines, *(_channel_line(device) for device in record["devices"])]

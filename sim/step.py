@@ -11,8 +11,10 @@ from sim.tier import POWER_CAPS
 
 if TYPE_CHECKING:
     from sim.gpu import GpuTime
-    from sim.models import Layer
+    from sim.models import Layer, Model
     from sim.placement import TierTokens
+    from sim.serving.parallelism import Parallelism
+    from sim.system import System
     from sim.tier import TierTime
 
 __all__ = ["AttentionTime", "LayerTime", "StepRequest", "StepTime", "active_context"]
@@ -34,6 +36,8 @@ class StepRequest:
         How a device's power limit is read.
     allow_mla : bool
         Multi-head latent attention is modelled, however slow; else it is refused (:mod:`sim.latent`).
+    tensor_parallel, pipeline_parallel, micro_batches : int or None
+        As :func:`sim.serving.parallelism.choose_parallelism` takes them.
 
     Raises
     ------
@@ -47,6 +51,9 @@ class StepRequest:
     keep: float = 1.0
     power_cap: str = "bytes"
     allow_mla: bool = False
+    tensor_parallel: int | None = None
+    pipeline_parallel: int | None = None
+    micro_batches: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("context", "batch"):
@@ -130,23 +137,35 @@ class LayerTime(AttentionTime):
 
 @dataclass(frozen=True, kw_only=True)
 class StepTime:
-    """Time of one step.
+    """Time of one step; with a pipeline that of its slowest stage for all micro-batches, and what is added to it.
 
     Parameters
     ----------
     request : StepRequest
+    system : System
+        Whose time this is: all of it, or one stage.
+    model : Model
+        The layers that it has.
+    parallelism : Parallelism
     placement : tuple of TierTokens
         What each tier holds.
     layers : tuple of LayerTime
-        One entry a kind of layer.
+        One entry a kind of layer; its count is how often such a layer runs.
     head : GpuTime
         Embedding and output head.
+    send_s, bubble_s : float
+        Activations sent to the next stage, and waiting for tokens where micro-batches are fewer than stages.
     """
 
     request: StepRequest
+    system: System
+    model: Model
+    parallelism: Parallelism
     placement: tuple[TierTokens, ...]
     layers: tuple[LayerTime, ...]
     head: GpuTime
+    send_s: float = 0.0
+    bubble_s: float = 0.0
 
     @property
     def attention_s(self) -> float:
@@ -184,7 +203,7 @@ class StepTime:
     @property
     def total_s(self) -> float:
         """The whole step."""
-        return self.gpu_s + self.attention_s
+        return self.gpu_s + self.attention_s + self.send_s + self.bubble_s
 
 
 def active_context(context: int, keep: float) -> int:

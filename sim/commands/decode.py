@@ -5,7 +5,16 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from sim.commands.options import add_command, add_energy, add_json, fraction, natural, number, positive
+from sim.commands.options import (
+    add_command,
+    add_energy,
+    add_json,
+    add_parallelism,
+    fraction,
+    natural,
+    number,
+    positive,
+)
 from sim.energy.account import check_parts
 from sim.errors import ConfigError, UnknownNameError
 from sim.model_config import load_model
@@ -42,6 +51,7 @@ tokens as the model was trained to, or by --method. Every number of theirs that 
 examples:
   nearkv decode --system pam --model llama-3.1-70b --context 32768 --batch 64
   nearkv decode --system pam --model opt-175b --context 2048 --batch 256 --json
+  nearkv decode --system pam --model llama-3.1-70b --context 32768 --batch 64 --tp 4 --pp 2
   nearkv decode --system pam --model deepseek-v3.2 --context 8192 --batch 16 --allow-mla
   nearkv decode --system pam-seed --model path/to/config.json --context 8192 --batch 16 --keep 0.125
   nearkv decode --system karat --model deepseek-v3.2 --context 1000000 --batch 8
@@ -50,7 +60,8 @@ examples:
   nearkv decode --system karat-seed --scenario worked-example --json"""
 
 _TIERED = ("placement", "keep", "power_cap", "allow_mla")
-_TIERED_ONLY = (*_TIERED, "energy_without")
+_DIVIDED = {"tp": "tensor_parallel", "pp": "pipeline_parallel", "micro_batches": "micro_batches"}
+_TIERED_ONLY = (*_TIERED, *_DIVIDED, "energy_without")
 """Options of systems whose memories are tiers."""
 
 _RETRIEVAL = ("method", "budget", "dense_layers", "set")
@@ -109,6 +120,7 @@ def add_parser(commands: Subparsers[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--set", action="append", metavar="NAME=X", help="replace a number of the system, such as pnm.count=64"
     )
+    add_parallelism(parser)
     add_energy(parser)
     add_json(parser)
 
@@ -131,7 +143,8 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         _known_system(arguments.system)
         _refuse(arguments, _RETRIEVAL, "which has no retrieval")
-        request = StepRequest(context=arguments.context, batch=arguments.batch, **_given(arguments, _TIERED))
+        divided = {_DIVIDED[name]: value for name, value in _given(arguments, tuple(_DIVIDED)).items()}
+        request = StepRequest(context=arguments.context, batch=arguments.batch, **_given(arguments, _TIERED), **divided)
         without = check_parts(arguments.energy_without or ())
         record = decode_record(
             load_system(arguments.system), load_model(arguments.model), request, energy_without=without
@@ -177,9 +190,9 @@ def _numbers(texts: Sequence[str]) -> dict[str, float]:
 
 def _run_scenario(arguments: argparse.Namespace) -> int:
     """Print the record of a scenario and return 0."""
-    for name in ("model", "context", "batch"):
-        if getattr(arguments, name) is not None:
-            raise ConfigError(f"--{name} must not be given with --scenario, which has its own, it is")
+    for name in _given(arguments, ("model", "context", "batch", *_TIERED_ONLY, *_RETRIEVAL)):
+        option = name.replace("_", "-")
+        raise ConfigError(f"--{option} must not be given with --scenario, which has its own, it is")
     record = decode_scenario(arguments.scenario, system=arguments.system)
     if arguments.json:
         sys.stdout.write(to_json(record))

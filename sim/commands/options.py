@@ -13,7 +13,17 @@ from sim.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Subparsers", "add_command", "add_energy", "add_json", "fraction", "natural", "number", "positive"]
+__all__ = [
+    "Subparsers",
+    "add_command",
+    "add_energy",
+    "add_json",
+    "add_parallelism",
+    "fraction",
+    "natural",
+    "number",
+    "positive",
+]
 
 Subparsers = argparse._SubParsersAction  # pyright: ignore[reportPrivateUsage]
 """What :meth:`argparse.ArgumentParser.add_subparsers` returns."""
@@ -52,6 +62,16 @@ def add_energy(parser: argparse.ArgumentParser) -> None:
         metavar="PART",
         help=f"leave a part out of the energy: {', '.join(PARTS)}; may be given several times",
     )
+
+
+def add_parallelism(parser: argparse.ArgumentParser) -> None:
+    """Add what says how GPUs share a model."""
+    for option, text in (
+        ("--tp", "GPUs that share a layer; KV heads that are fewer are kept several times (default: all by --pp)"),
+        ("--pp", "stages that the layers are divided over (default: all GPUs by --tp, else 1)"),
+        ("--micro-batches", "parts that follow one another through the stages (default: as many as stages)"),
+    ):
+        parser.add_argument(option, type=positive(option), metavar="N", help=text)
 
 
 def positive(option: str) -> Callable[[str], int]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from sim.commands.options import add_command, add_energy, add_json, number, positive
+from sim.commands.options import add_command, add_energy, add_json, add_parallelism, number, positive
 from sim.commands.tier_options import add_tier_options, tier_plan
 from sim.energy.account import check_parts
 from sim.errors import ConfigError
@@ -77,13 +77,13 @@ def add_parser(commands: Subparsers[argparse.ArgumentParser]) -> None:
         parser.add_argument(
             option, type=positive(option), default=default, metavar="N", help=f"{text} (default: %(default)s)"
         )
-    for option, text in (
-        ("--tp", "GPUs that share a layer; KV heads that are fewer are kept several times (default: all by --pp)"),
-        ("--pp", "stages that the layers are divided over (default: all GPUs by --tp, else 1)"),
-        ("--dp", "groups of GPUs with requests of their own, which share a mixture's experts (default: 1)"),
-        ("--micro-batches", "parts that follow one another through the stages (default: as many as stages)"),
-    ):
-        parser.add_argument(option, type=positive(option), metavar="N", help=text)
+    add_parallelism(parser)
+    parser.add_argument(
+        "--dp",
+        type=positive("--dp"),
+        metavar="N",
+        help="groups of GPUs with requests of their own, which share a mixture's experts (default: 1)",
+    )
     parser.add_argument("--admission", default="on-demand", help=f"{', '.join(ADMISSIONS)} (default: %(default)s)")
     parser.add_argument("--preemption", default="recompute", help=f"{', '.join(PREEMPTIONS)} (default: %(default)s)")
     parser.add_argument(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sim.models import Attention, Model
     from sim.system import System
 
-__all__ = ["Parallelism", "choose_parallelism", "kv_copies", "stage_machine", "stage_models"]
+__all__ = ["Parallelism", "choose_parallelism", "kv_copies", "stage_machine", "stage_models", "stage_system"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,11 +147,14 @@ def stage_machine(machine: System | GpuServer, stages: int) -> System | GpuServe
     ConfigError
         If devices of a tier can't be shared out evenly.
     """
-    if stages == 1:
-        return machine
+    if not isinstance(machine, GpuServer):
+        return stage_system(machine, stages)
+    return replace(machine, gpu=replace(machine.gpu, count=_share("GPUs", machine.gpu.count, stages)))
+
+
+def stage_system(machine: System, stages: int) -> System:
+    """Return the system of one stage, as :func:`stage_machine` does."""
     count = _share("GPUs", machine.gpu.count, stages)
-    if isinstance(machine, GpuServer):
-        return replace(machine, gpu=replace(machine.gpu, count=count))
     links = {name: replace(link, bytes_per_s=link.bytes_per_s / stages) for name, link in machine.links.items()}
     tiers = tuple(
         replace(

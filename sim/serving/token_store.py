@@ -194,7 +194,7 @@ class TokenStore(MovedStore):
         np.add.at(self.held, (ids[owners], after[moved]), 1)
         parts: list[npt.NDArray[np.int8]] = np.split(after, ends[:-1])
         for owner in np.unique(owners).tolist():
-            entries[int(owner)].move(parts[owner])
+            entries[int(owner)].move(parts[int(owner)])
 
 
 def lowest(values: npt.NDArray[np.float32], count: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
