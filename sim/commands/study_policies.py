@@ -19,8 +19,9 @@ __all__ = ["add_policies", "run"]
 _DETAILS = """\
 Every policy serves the same requests, which come at once: three loads on PAM, of which one reaches the drives. Then
 single tokens of a few requests are followed, with two seeds and three localities of reads, of which the predictive
-policy knows one. --fit searches the ratio of policy pam instead and prints it beside that of sim/calibration.toml,
-which it leaves alone.
+policy knows one; and one step is counted with whole tokens placed beside each layer and head of them placed by itself,
+as RTL and DMA see them. --fit searches the ratio of policy pam instead and prints it beside that of
+sim/calibration.toml, which it leaves alone.
 
 examples:
   nearkv study policies --plot policies.png --csv policies.csv
@@ -45,7 +46,8 @@ def run(arguments: argparse.Namespace) -> int:
     from sim.plots_policies import policies_figure
     from sim.studies.policies import LOADS, policy_rows, read_rows
     from sim.studies.policies_fit import best_ratio, ratio_rows
-    from sim.studies.policies_tables import csv_rows, fit_table, policy_tables
+    from sim.studies.policies_granularity import granularity_rows
+    from sim.studies.policies_tables import csv_rows, fit_table, granularity_tables, policy_tables
 
     names = arguments.load or list(LOADS)
     for name in names:
@@ -65,9 +67,10 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         rows = policy_rows(loads, seed=arguments.seed, progress=say)
         reads = read_rows(seeds=(arguments.seed, arguments.seed + 1))
-        kinds = {"policy": rows, "reads": reads}
-        record = {"rows": rows, "reads": reads}
-        shown = policy_tables(rows, reads)
+        placed = granularity_rows(loads, seed=arguments.seed)
+        kinds = {"policy": rows, "reads": reads, "granularity": placed}
+        record = {"rows": rows, "reads": reads, "granularity": placed}
+        shown = [*policy_tables(rows, reads), *granularity_tables(placed)]
         if arguments.plot is not None:
             policies_figure(rows, Path(arguments.plot))
     if arguments.csv is not None:

@@ -12,10 +12,11 @@ import pytest
 from sim.calibration import factors
 from sim.cli import main
 from sim.report import print_tables
-from sim.studies import policies
+from sim.studies import policies, policies_granularity
 from sim.studies.policies import LOADS, Load, drawn_trace, policy_rows, read_rows
 from sim.studies.policies_fit import GRID, best_ratio, ratio_rows
-from sim.studies.policies_tables import policy_tables
+from sim.studies.policies_granularity import granularity_rows
+from sim.studies.policies_tables import granularity_tables, policy_tables
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,18 +77,21 @@ def test_the_command_writes_rows_and_a_figure(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(policies, "LOADS", FEW)
+    few = partial(granularity_rows, heads=4, tokens=200, steps=4)
+    monkeypatch.setattr(policies_granularity, "granularity_rows", few)
     monkeypatch.setattr(policies, "read_rows", partial(read_rows, requests=2, tokens=300, steps=8, counted=4))
     files = ("--csv", str(tmp_path / "rows.csv"), "--plot", str(tmp_path / "rows.png"))
     assert main(["study", "policies", *files, "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
     assert len(record["rows"]) == 7
     found = list(csv.DictReader((tmp_path / "rows.csv").read_text(encoding="utf-8").splitlines()))
-    assert {row["kind"] for row in found} == {"policy", "reads"}
+    assert {row["kind"] for row in found} == {"policy", "reads", "granularity"}
     assert (tmp_path / "rows.png").stat().st_size > 10_000
-    print_tables(policy_tables(record["rows"], record["reads"]))
+    print_tables([*policy_tables(record["rows"], record["reads"]), *granularity_tables(record["granularity"])])
     shown = capsys.readouterr().out
     assert "% outside HBM" in shown
     assert "a bound on tokens" in shown
+    assert "token-layer-head" in shown
 
 
 @pytest.mark.parametrize(
