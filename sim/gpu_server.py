@@ -114,6 +114,7 @@ _SERVERS = (
             host_bytes_per_s=Value(32e9, "bytes/s", f"{_ADA}: PCI Express 4.0 at 16 lanes"),
             usable=_VLLM_SHARE,
             collectives=COLLECTIVES["pcie"],
+            board_w=Value(450.0, "W", f"{_ADA}: total graphics power 450 W"),
         ),
     ),
     GpuServer(
@@ -132,6 +133,7 @@ _SERVERS = (
             host_bytes_per_s=Value(64e9, "bytes/s", f"{_BLACKWELL}: PCI Express 5.0 at 16 lanes"),
             usable=_VLLM_SHARE,
             collectives=COLLECTIVES["pcie"],
+            board_w=Value(600.0, "W", f"{_BLACKWELL}: total board power 600 W"),
         ),
     ),
 )

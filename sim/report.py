@@ -183,7 +183,10 @@ def energy_lines(record: Mapping[str, Any], tokens: int) -> list[str]:
     if energy["left_out"]:
         lines.append(f"left out of the energy: {', '.join(energy['left_out'])}")
     if record["energy_j"] is None:
-        return [*lines, f"energy_j: {record['energy_note']}"]
+        lines.append(f"energy_j: {record['energy_note']}")
+        if energy["gpu_board_j"] is not None:
+            lines.append(f"GPUs and their memory, at most, at board power: {energy['gpu_board_j']:,.4g} J")
+        return lines
     each = f", {record['energy_j'] / tokens:,.4g} a token" if tokens else ""
     board = energy["gpu_board_j"]
     bound = f"; GPUs and their memory at board power while steps run: {board:,.4g}" if board is not None else ""

@@ -52,7 +52,8 @@ class Energy:
     left_out : tuple of str
         Parts that were not asked for.
     board_j : float or None
-        GPUs at board power while steps run and idle else, their memory included; None without a source.
+        GPUs at board power while steps run and idle else, their memory included; at board power all the time where
+        nobody says what they draw idle; None without a source.
     sources : tuple of Part
         Where the power of the GPUs comes from.
     """
@@ -144,8 +145,11 @@ def account(machine: System | GpuServer, activity: Activity, *, left_out: tuple[
 def _gpu_j(machine: System | GpuServer, activity: Activity) -> tuple[float, float | None, str]:
     """Return the joules of the GPUs, those at board power, and what there is no source for."""
     gpu, count = machine.gpu, machine.gpu.count.integer
-    if gpu.idle_w is None or gpu.board_w is None:
-        return 0.0, None, f"power of a GPU of {machine.name}, idle_w and board_w"
+    if gpu.board_w is None:
+        return 0.0, None, f"power of a GPU of {machine.name}, board_w"
+    if gpu.idle_w is None:
+        at_most = count * gpu.board_w.number * activity.seconds
+        return 0.0, at_most, f"power of a GPU of {machine.name} at rest, idle_w"
     idle, board = gpu.idle_w.number, gpu.board_w.number
     flop_j = (board - idle) / gpu.peak_flops.number
     at_rest = count * idle * activity.seconds

@@ -24,6 +24,7 @@ _GPU = GpuNode(
     allreduce_bytes_per_s=Value(450e9, "bytes/s", f"{_H200}: NVLink 900 GB/s, both directions together"),
     host_bytes_per_s=Value(64e9, "bytes/s", f"{_NODES}: PCIe5 at 16 lanes, 64 GB/s"),
     usable=GPU_SERVERS["gpu-only"].gpu.usable,
+    board_w=Value(700.0, "W", f"{_H200}: up to 700 W"),
 )
 _CLUSTER = Cluster(
     tensor_parallel=Value(8, "1", "chosen: a node; the paper searches over it and does not print it"),

@@ -88,6 +88,8 @@ def retrieval_record(system: RetrievalSystem, model: Model, request: RetrievalRe
         "weight_bytes": weight_bytes(system, model),
         "energy_j": None,
         "energy_note": "null: " + _NO_ENERGY[system.pnm is not None],
+        "energy_bound_j": _bound_j(system, step),
+        "energy_bound_note": "GPUs at board power and devices at design power all through the step, without hosts",
         "largest_batch": _largest_batch(system, model, request),
         "same_factor": _same_factor(system, model, request),
         "gpu": _gpu(step),
@@ -113,6 +115,17 @@ def retrieval_record(system: RetrievalSystem, model: Model, request: RetrievalRe
     record["manifest"] = manifest(inputs)
     record["host"] = host()
     return record
+
+
+def _bound_j(system: RetrievalSystem, step: RetrievalStep) -> float | None:
+    """Return what the step takes if GPUs and devices draw all that they may; None without a source of it."""
+    gpu, pnm = system.server.gpu, system.pnm
+    if gpu.board_w is None:
+        return None
+    watts = gpu.count.integer * gpu.board_w.number
+    if pnm is not None:
+        watts += pnm.count.integer * pnm.device.tdp_w.number
+    return watts * step.total_s
 
 
 def _sources(system: RetrievalSystem, stage: str, by_unit: bool) -> tuple[Part, ...]:

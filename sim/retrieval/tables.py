@@ -64,7 +64,16 @@ def retrieval_tables(record: Mapping[str, Any]) -> list[Table | str]:
         f"at best {overlap['bound_us']:,.1f} us, {overlap['bound_note']}",
         _same_factor(record["same_factor"]),
         f"most requests of this context that fit: {most}",
+        *_energy(record),
     ]
+
+
+def _energy(record: Mapping[str, Any]) -> list[str]:
+    """Return what is known of the energy in words."""
+    lines = [f"energy_j: {record['energy_note']}"]
+    if record["energy_bound_j"] is not None:
+        lines.append(f"at most {record['energy_bound_j']:,.4g} J: {record['energy_bound_note']}")
+    return lines
 
 
 def _made_from(stage: Mapping[str, Any]) -> str:

@@ -164,9 +164,11 @@ def test_what_has_no_source_is_named_and_no_number_is_given() -> None:
     energy = account(card, activity)
     record = energy.to_record()
     assert record["energy_j"] is None
-    assert "gpu (power of a GPU of rtx-4090, idle_w and board_w)" in record["energy_note"]
+    assert "gpu (power of a GPU of rtx-4090 at rest, idle_w)" in record["energy_note"]
     assert "links (a bit on optical)" in record["energy_note"]
-    assert energy.board_j is None
+    # Its board power bounds it all the same.
+    assert energy.board_j == 450.0
+    assert record["energy"]["gpu_board_j"] == 450.0
     rest = account(card, activity, left_out=("gpu", "links"))
     assert rest.total_j == pytest.approx(HOST.watts)
     assert rest.to_record()["energy_note"] is None
@@ -204,7 +206,9 @@ def test_decode_and_serve_say_it(tmp_path: Path, capsys: pytest.CaptureFixture[s
     trace.write_text("arrived_at,num_prefill_tokens,num_decode_tokens\n0.0,1,2\n")
     run = ("serve", "--model", "llama-2-7b", "--trace", str(trace))
     assert main([*run, "--system", "rtx-4090"]) == 0
-    assert "energy_j: null: no source for gpu (power of a GPU of rtx-4090" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "energy_j: null: no source for gpu (power of a GPU of rtx-4090 at rest" in shown
+    assert "GPUs and their memory, at most, at board power" in shown
     assert main([*run, "--system", "pam", "--energy-without", "disk"]) == 2
     assert "part of the energy must be a known name, not 'disk'" in capsys.readouterr().err
 

@@ -35,6 +35,16 @@ def test_tables_name_stages_classes_and_what_overlaps(capsys: pytest.CaptureFixt
     assert "serial: GPUs wait for attention in every layer" in text
     assert "attention reads at 0.85 of its memory's peak (pnm_memory_utilisation); at 0.63 (gpu_attention_util" in text
     assert "most requests of this context that fit: 896" in text
+    assert "energy_j: null: no source for what a bit" in text
+    assert "J: GPUs at board power and devices at design power" in text
+
+
+@pytest.mark.parametrize("system", ["karat", "gpu-only-h200"])
+def test_design_powers_bound_the_energy(capsys: pytest.CaptureFixture[str], system: str) -> None:
+    found = record(capsys, *STEP[:2], system, *STEP[3:])
+    assert found["energy_j"] is None
+    # 32 GPUs of 700 W and 128 devices of 175 W, or 64 GPUs: the 44.8 kW at which arXiv:2608.03555 compares both.
+    assert found["energy_bound_j"] == pytest.approx(44_800 * found["step_us"] * 1e-6, rel=1e-9)
 
 
 def test_options_reach_the_step(capsys: pytest.CaptureFixture[str]) -> None:
