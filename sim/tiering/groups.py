@@ -61,11 +61,20 @@ def fullest_tokens(read: Counts, always: Counts, held: Counts, groups: npt.NDArr
     groups : ndarray of int64
         Bank groups.
     """
+    highest, skewness = _normal(tuple(groups.tolist()))
     strewn, others = np.maximum(read - always, 0.0), np.maximum(held - always, 1e-12)
-    highest, square = np.array([expected_highest(count) for count in groups.tolist()]).T
-    part = np.minimum(1.0, strewn / others)
-    skewed = groups * (1.0 - 2.0 * part) * (square - 1.0) / 6.0
-    more = highest * np.sqrt(groups * strewn * (1.0 - part)) + np.where(part < 1.0, skewed, 0.0)
+    part = np.minimum(strewn / others, 1.0)
+    rest = 1.0 - part
+    more = highest * np.sqrt(strewn * rest) + skewness * (rest - part) * (rest > 0.0)
     # Some group has one where any is strewn, and none has more than all of them.
-    least = (groups - 1) * np.minimum(1.0, strewn) * (1.0 - part)
-    return read + np.clip(more, least, (groups - 1) * strewn)
+    others_too = groups - 1
+    least = others_too * np.minimum(strewn, 1.0) * rest
+    return read + np.minimum(np.maximum(more, least), others_too * strewn)
+
+
+@cache
+def _normal(groups: tuple[int, ...]) -> tuple[Counts, Counts]:
+    """Return ``sqrt(G) z`` and ``G (z^2 - 1) / 6`` of each number of groups."""
+    found = np.array([expected_highest(count) for count in groups])
+    counts = np.array(groups, np.float64)
+    return np.sqrt(counts) * found[:, 0], counts * (found[:, 1] - 1.0) / 6.0
