@@ -141,7 +141,7 @@ class MemoryDevice:
             yield f"timing.{key}", value
 
     def with_values(self, changes: Mapping[str, Value]) -> MemoryDevice:
-        """Return the device with the numbers named in ``changes`` replaced.
+        """Return the device with the numbers named in ``changes`` replaced, without deviations of these.
 
         Raises
         ------
@@ -163,4 +163,5 @@ class MemoryDevice:
                 timing[name] = value
             else:
                 flat[key] = value
-        return replace(self, page=page, timing=timing, **flat)
+        kept = tuple(deviation for deviation in self.deviations if deviation.field not in changes)
+        return replace(self, page=page, timing=timing, deviations=kept, **flat)

@@ -150,7 +150,7 @@ SSD_PIM = MemoryDevice(
         Deviation(
             field="capacity_bytes",
             printed="256 GB a channel, 64 channels (16 TB), and 8 TB",
-            used="8 TB in all, 10^12 bytes a drive",
+            used="8 TB in all, 10^12 bytes a drive; system pam-16tb has 16",
             reason="the two disagree, the smaller promises no room that is not there; drives come in powers of ten",
         ),
         Deviation(

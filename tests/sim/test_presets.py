@@ -73,7 +73,7 @@ def test_printed_numbers_that_were_not_used_are_listed(system: str, field: str) 
 
 
 def test_seed_system_says_what_it_takes_from_pam() -> None:
-    assert system_names() == ["pam", "pam-seed"]
+    assert system_names() == ["pam", "pam-16tb", "pam-seed"]
     values = dict(load_system("pam-seed").values())
     own = {name for name, value in values.items() if value.source.startswith("seed text")}
     assert own == {
@@ -89,6 +89,14 @@ def test_seed_system_says_what_it_takes_from_pam() -> None:
     assert rest.pop("tiers.ddr-pim.capacity_bytes").source.startswith("not in the seed")
     assert all(value.source.startswith("taken from pam: ") for value in rest.values())
     assert values["tiers.ddr-pim.cap_bytes_per_s"].number * 4 == 200e9
+
+
+def test_both_printed_capacities_of_drives_are_there() -> None:
+    pam, large = load_system("pam"), load_system("pam-16tb")
+    assert [tier.raw_bytes for tier in pam.tiers[:2]] == [tier.raw_bytes for tier in large.tiers[:2]]
+    assert (pam.tiers[2].raw_bytes, large.tiers[2].raw_bytes) == (8 * 10**12, 16 * 10**12)
+    field = "tiers.ssd-pim.capacity_bytes"
+    assert [field in {entry.field for entry in system.all_deviations()} for system in (pam, large)] == [True, False]
 
 
 def test_buffers_of_a_bank_by_hand() -> None:
