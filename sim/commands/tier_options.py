@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from golden.retrieval.access import LOCALITIES
+from golden.retrieval.access import LOCALITIES, AccessLocality
 from sim.errors import ConfigError
 from sim.tiering.plan import FIDELITIES, TierPlan
 from sim.tiering.policies import POLICIES
@@ -26,13 +27,21 @@ def add_tier_options(parser: argparse.ArgumentParser) -> None:
         ("--policy", plan.policy_name, POLICIES, "what moves tokens between memories"),
         ("--sparsity", sparsity.name, SPARSITIES, "which tokens are attended to"),
         ("--fidelity", plan.fidelity, FIDELITIES, "how tokens are followed"),
-        ("--locality", plan.locality_name, LOCALITIES, "how steady reads are"),
         ("--labels", sparsity.label_format, LABEL_BITS, "format of a label's channel"),
         ("--label-place", sparsity.label_place, LABEL_PLACES, "where labels lie"),
         ("--scorer", sparsity.scorer, SCORERS, "what reads labels"),
         ("--score", plan.score, SCORES, "what policy pam keeps at x : y : 1"),
     ):
         parser.add_argument(option, default=default, help=f"{text}: {', '.join(known)} (default: %(default)s)")
+    parser.add_argument(
+        "--locality",
+        type=_locality,
+        default=(plan.locality_name, plan.locality_changes),
+        metavar="NAME[,KEY=X...]",
+        help=f"how steady reads are, by token: {', '.join(LOCALITIES)} (default: {plan.locality_name}), with "
+        "parameters of your own if given, as in fitted,steady_rate=0.4,recent=40; all: "
+        f"{', '.join(item.name for item in fields(AccessLocality))}",
+    )
     parser.add_argument(
         "--swap-budget",
         type=_part,
@@ -44,6 +53,19 @@ def add_tier_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--ratio", type=_ratio, metavar="X:Y", help="x and y of policy pam (default: those of sim/calibration.toml)"
     )
+
+
+def _locality(text: str) -> tuple[str, tuple[tuple[str, float], ...]]:
+    """Read a name and parameters; those without a point are whole numbers."""
+    name, *settings = text.split(",")
+    changes: list[tuple[str, float]] = []
+    for setting in settings:
+        key, _, value = setting.partition("=")
+        try:
+            changes.append((key, int(value) if value.isdigit() else float(value)))
+        except ValueError:
+            raise ConfigError(f"--locality must be NAME,KEY=X, such as fitted,recent=40, not {text!r}") from None
+    return name, tuple(changes)
 
 
 def _ratio(text: str) -> tuple[float, float]:
@@ -85,7 +107,8 @@ def tier_plan(arguments: argparse.Namespace) -> TierPlan:
             scorer=arguments.scorer,
         ),
         fidelity=arguments.fidelity,
-        locality_name=arguments.locality,
+        locality_name=arguments.locality[0],
+        locality_changes=arguments.locality[1],
         swap_budget=arguments.swap_budget,
         ratio=arguments.ratio,
         score=arguments.score,

@@ -150,6 +150,7 @@ def _plan(service: Service) -> dict[str, Any]:
         "sparsity": plan.sparsity.name,
         "fidelity": plan.fidelity,
         "locality": plan.locality_name,
+        "locality_changes": dict(plan.locality_changes),
         "swap_budget": plan.swap_budget,
         "ratio": list(plan.policy.kept_ratio) if isinstance(plan.policy, Ratio) else None,
         "score": plan.score if isinstance(plan.policy, Ratio) else None,

@@ -16,6 +16,8 @@ NOTES = (
     "oracle: a bound on tokens read outside HBM, which knows what is read next and keeps to no budget; not on time",
     "pam-seed counts reads of 50 steps, from 0 on: what is read in a third of them reaches 5.0 after 4 such intervals",
     "pam-seed-step counts those of one step, as the seed is written: no importance exceeds 1.0, nothing goes nearest",
+    "locality seed: 0.85 of the reads come again at once; of real tensors 0.63 to 0.70 do, by page of 16 0.77 to 0.88",
+    "the seed also has what is read within 20 tokens of the last: of real tensors 0.02 to 0.04 of the reads are there",
     "far: part of the reads outside the nearest memory; moved: tokens that change memory, part of those held",
     "a page of flash is read for any token of it: 32 of a KV head, of which hardly a page goes unread",
 )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from golden.retrieval.access import LOCALITIES, AccessStream
+from golden.retrieval.access import LOCALITIES, AccessLocality, AccessStream
 from sim.errors import ConfigError, UnknownNameError
 from sim.tiering.policies import POLICIES
 from sim.tiering.ratio import SCORES, Ratio
@@ -17,7 +17,6 @@ from sim.tiering.sparsity import Sparsity
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from golden.retrieval.access import AccessLocality
     from sim.tiering.policy import Policy
 
 __all__ = ["FIDELITIES", "TierPlan"]
@@ -42,6 +41,8 @@ class TierPlan:
         One of :data:`FIDELITIES`.
     locality_name : str
         One of :data:`golden.retrieval.access.LOCALITIES`: how steady reads are.
+    locality_changes : tuple of (str, float)
+        Parameters of :class:`golden.retrieval.access.AccessLocality` that are other than there.
     swap_budget : float
         Pairs of tokens that may change places in a step between two memories, as part of the tokens of the requests
         that decode; policies that are background or a bound do not keep to it.
@@ -62,6 +63,7 @@ class TierPlan:
     sparsity: Sparsity = field(default_factory=Sparsity)
     fidelity: str = "aggregate"
     locality_name: str = "fitted"
+    locality_changes: tuple[tuple[str, float], ...] = ()
     swap_budget: float = 0.01
     ratio: tuple[float, float] | None = None
     score: str = "mean"
@@ -76,10 +78,22 @@ class TierPlan:
         ):
             if name not in known:
                 raise UnknownNameError(kind, name, known)
+        self._check_locality()
         if not 0.0 <= self.swap_budget <= 1.0:
             raise ConfigError(f"swap_budget must be from 0 to 1, not {self.swap_budget!r}")
         if self.ratio is not None and not min(self.ratio) > 0.0:
             raise ConfigError(f"ratio must be two numbers above 0, not {self.ratio!r}")
+
+    def _check_locality(self) -> None:
+        """Raise if a parameter of the locality is unknown or out of range."""
+        known = [item.name for item in fields(AccessLocality)]
+        for name, _ in self.locality_changes:
+            if name not in known:
+                raise UnknownNameError("parameter of the locality", name, known)
+        try:
+            replace(LOCALITIES[self.locality_name], **dict(self.locality_changes))
+        except (TypeError, ValueError) as error:
+            raise ConfigError(f"locality: {error}") from None
 
     @property
     def is_plain(self) -> bool:
@@ -95,7 +109,7 @@ class TierPlan:
     @cached_property
     def locality(self) -> AccessLocality:
         """How steady reads are, with the first and last tokens that the sparsity always reads."""
-        found, rule = LOCALITIES[self.locality_name], self.sparsity.rule
+        found, rule = replace(LOCALITIES[self.locality_name], **dict(self.locality_changes)), self.sparsity.rule
         sinks = found.sinks if rule.sinks is None else rule.sinks
         recent = found.recent if rule.recent is None else rule.recent
         return replace(found, sinks=sinks, recent=recent)

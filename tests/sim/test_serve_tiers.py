@@ -102,6 +102,17 @@ def test_the_same_bytes_on_every_run_and_others_with_another_seed(
     assert (run("1") == run("2")) == (fidelity == "aggregate")
 
 
+def test_reads_follow_parameters_of_the_locality(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pam = (*options(tmp_path), *DOUBLE, "--policy", "pam")
+    fitted = served(capsys, *pam)
+    assert served(capsys, *pam, "--locality", "fitted,recent=20")["moved_tokens"] == fitted["moved_tokens"]
+    # Reads that never come again are not worth moving for; where nearly all do, far fewer are read far away.
+    fleeting = served(capsys, *pam, "--locality", "fitted,steady_share=0.0,fleeting_memory=0.0")
+    steady = served(capsys, *pam, "--locality", "fitted,steady_memory=0.98,fleeting_memory=0.9")
+    assert steady["far_tokens"] < fitted["far_tokens"] < fleeting["far_tokens"]
+    assert fleeting["locality_changes"] == {"steady_share": 0.0, "fleeting_memory": 0.0}
+
+
 def test_where_everything_is_read_policies_move_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def run(policy: str) -> dict[str, Any]:
         record = served(capsys, *options(tmp_path), "--policy", policy)
@@ -162,6 +173,11 @@ def test_token_and_byte_ratio_of_a_run_and_where_labels_are_read(
         (("--sparsity", "dens"), "sparsity must be a known name, not 'dens'"),
         (("--fidelity", "both"), "fidelity must be a known name, not 'both'"),
         (("--locality", "x"), "locality must be a known name, not 'x'"),
+        (("--locality", "fitted,window=3"), "parameter of the locality must be a known name, not 'window'"),
+        (("--locality", "fitted,recent=0"), "locality: recent must be at least 1, not 0"),
+        (("--locality", "fitted,recent=2.5"), "locality: recent must be"),
+        (("--locality", "fitted,steady_rate=2"), "locality: steady_rate must be above 0 and below 1, not 2"),
+        (("--locality", "fitted,recent"), "--locality must be NAME,KEY=X"),
         (("--labels", "fp8"), "label format must be a known name, not 'fp8'"),
         (("--label-place", "far"), "label place must be a known name, not 'far'"),
         (("--scorer", "cpu"), "scorer must be a known name, not 'cpu'"),
