@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 from hw.presets import Value
@@ -78,6 +78,8 @@ class GpuServer:
 
 _ADA = "NVIDIA Ada GPU architecture whitepaper, GeForce RTX 4090"
 _BLACKWELL = "NVIDIA RTX PRO 6000 Blackwell Workstation Edition data sheet"
+_BLACKWELL_SERVER = "NVIDIA RTX PRO 6000 Blackwell Server Edition page and data sheet"
+_TWO_CARDS = "casys-kaist/LLMServingSim 1b2cc02, profiler/perf/RTXPRO6000/hardware.yaml"
 _H100 = "NVIDIA H100 SXM data sheet"
 _H100_IDLE_W = Value(
     80.3, "W", "serialalice.pt GPU energy benchmark: an H200 without load, measured; taken for the H100, the same die"
@@ -85,6 +87,22 @@ _H100_IDLE_W = Value(
 _H100_BOARD_W = Value(700.0, "W", f"{_H100}: up to 700 W")
 _VLLM_SHARE = Value(0.9, "1", "vLLM documentation: gpu_memory_utilization, default")
 _ONE = Value(1, "1", "one card")
+
+_RTX_PRO_6000 = GpuNode(
+    count=_ONE,
+    peak_flops=Value(
+        503.8e12,
+        "FLOP/s",
+        f"{_BLACKWELL}: 4,000 TOPS of sparse fp4; dense fp16 is an eighth, at 2,617 MHz",
+    ),
+    memory_bytes=Value(96 * 2**30, "bytes", f"{_BLACKWELL}: 96 GB"),
+    memory_bytes_per_s=Value(1.792e12, "bytes/s", f"{_BLACKWELL}: 1,792 GB/s"),
+    allreduce_bytes_per_s=Value(64e9, "bytes/s", f"{_BLACKWELL}: PCI Express 5.0 at 16 lanes, no NVLink"),
+    host_bytes_per_s=Value(64e9, "bytes/s", f"{_BLACKWELL}: PCI Express 5.0 at 16 lanes"),
+    usable=_VLLM_SHARE,
+    collectives=COLLECTIVES["pcie"],
+    board_w=Value(600.0, "W", f"{_BLACKWELL}: total board power 600 W"),
+)
 
 _SERVERS = (
     GpuServer(
@@ -117,23 +135,25 @@ _SERVERS = (
             board_w=Value(450.0, "W", f"{_ADA}: total graphics power 450 W"),
         ),
     ),
+    GpuServer("rtx-pro-6000", "one RTX PRO 6000 Blackwell, Workstation Edition", _RTX_PRO_6000),
     GpuServer(
-        "rtx-pro-6000",
-        "one RTX PRO 6000 Blackwell",
-        GpuNode(
-            count=_ONE,
+        "rtx-pro-6000-server",
+        "one RTX PRO 6000 Blackwell, Server Edition: slower memory and clock",
+        replace(
+            _RTX_PRO_6000,
             peak_flops=Value(
-                503.8e12,
+                480e12,
                 "FLOP/s",
-                f"{_BLACKWELL}: 4,000 TOPS of sparse fp4; dense fp16 is an eighth, at 2,617 MHz",
+                f"{_BLACKWELL_SERVER}: 120 TFLOPS of fp32; dense fp16 is four times that, as of the Workstation",
             ),
-            memory_bytes=Value(96 * 2**30, "bytes", f"{_BLACKWELL}: 96 GB"),
-            memory_bytes_per_s=Value(1.792e12, "bytes/s", f"{_BLACKWELL}: 1,792 GB/s"),
-            allreduce_bytes_per_s=Value(64e9, "bytes/s", f"{_BLACKWELL}: PCI Express 5.0 at 16 lanes, no NVLink"),
-            host_bytes_per_s=Value(64e9, "bytes/s", f"{_BLACKWELL}: PCI Express 5.0 at 16 lanes"),
-            usable=_VLLM_SHARE,
-            collectives=COLLECTIVES["pcie"],
-            board_w=Value(600.0, "W", f"{_BLACKWELL}: total board power 600 W"),
+            memory_bytes_per_s=Value(1.597e12, "bytes/s", f"{_BLACKWELL_SERVER}: 1,597 GB/s"),
+            allreduce_bytes_per_s=Value(
+                28.5e9,
+                "bytes/s",
+                f"{_TWO_CARDS}: NCCL between two cards, 20,971,520 bytes gathered in 683 us and scattered in 787; "
+                "PCI Express 5.0 at 16 lanes has 64 GB/s",
+            ),
+            board_w=Value(600.0, "W", f"{_BLACKWELL_SERVER}: up to 600 W, as configured"),
         ),
     ),
 )
