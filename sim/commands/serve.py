@@ -87,6 +87,13 @@ def add_parser(commands: Subparsers[argparse.ArgumentParser]) -> None:
         metavar="N",
         help="groups of GPUs with requests of their own, which share a mixture's experts (default: 1)",
     )
+    parser.add_argument(
+        "--steps-ahead",
+        type=int,
+        choices=(0, 1),
+        default=0,
+        help="steps that are decided while another runs (default: %(default)s)",
+    )
     parser.add_argument("--admission", default="on-demand", help=f"{', '.join(ADMISSIONS)} (default: %(default)s)")
     parser.add_argument("--preemption", default="recompute", help=f"{', '.join(PREEMPTIONS)} (default: %(default)s)")
     parser.add_argument(
@@ -131,6 +138,7 @@ def run(arguments: argparse.Namespace) -> int:
             max_running=arguments.max_running,
             admission=arguments.admission,
             preemption=arguments.preemption,
+            steps_ahead=arguments.steps_ahead,
         ),
         plan=tier_plan(arguments),
         fill=arguments.fill,

@@ -1,7 +1,8 @@
 """The event loop: step after step, with requests arriving, being answered, refused or left when time is up.
 
 Time moves from the end of one step to that of the next, or to the next arrival when nothing runs. What can't ever run
-is refused when it comes; as the requests that run can always go on, the loop ends.
+is refused when it comes; as the requests that run can always go on, the loop ends. Where steps are decided ahead, a
+step knows of requests that came before the step in front of it began, or while nothing ran.
 """
 
 from __future__ import annotations
@@ -117,11 +118,11 @@ def run(
     """
     scheduler = Scheduler(params, states, store, prefixes or NoPrefixes())
     log = RunLog()
-    now_s = 0.0
+    now_s = known_s = 0.0
     next_s = arrivals.next_s()
     while now_s < max_s:
-        if next_s is not None and next_s <= now_s:
-            for request, arrival_s in arrivals.due(now_s):
+        if next_s is not None and next_s <= known_s:
+            for request, arrival_s in arrivals.due(known_s):
                 states.arrival_s[request] = arrival_s
                 if scheduler.can_ever_run(request):
                     scheduler.waiting.append(request)
@@ -134,11 +135,12 @@ def run(
         if batch.is_empty:
             if next_s is None:
                 break
-            now_s = max(now_s, next_s)
+            now_s = known_s = max(now_s, next_s)
             continue
         began_s = now_s
         work = _work(batch, states, store)
         now_s += model.step_s(work)
+        known_s = began_s if params.steps_ahead else now_s
         for chunk in batch.chunks:
             if np.isnan(states.admitted_s[chunk.request]):
                 states.admitted_s[chunk.request] = began_s

@@ -44,6 +44,9 @@ class ServerParams:
         One of :data:`ADMISSIONS`, of :data:`PREEMPTIONS`.
     block_tokens : int
         Tokens of a block of the KV store.
+    steps_ahead : int
+        Steps that are decided while another runs, 0 or 1. A server that decides the next step while its GPUs work
+        (vLLM's asynchronous scheduling) doesn't keep them waiting; requests that come meanwhile wait a step longer.
 
     Raises
     ------
@@ -57,6 +60,7 @@ class ServerParams:
     admission: str = "on-demand"
     preemption: str = "recompute"
     block_tokens: int = 16
+    steps_ahead: int = 0
 
     def __post_init__(self) -> None:
         for kind, known in (("scheduler", SCHEDULERS), ("admission", ADMISSIONS), ("preemption", PREEMPTIONS)):
@@ -66,5 +70,6 @@ class ServerParams:
             require_int("token_budget", self.token_budget, 1, 1 << 30)
             require_int("max_running", self.max_running, 1, 1 << 20)
             require_int("block_tokens", self.block_tokens, 1, 1 << 16)
+            require_int("steps_ahead", self.steps_ahead, 0, 1)
         except (TypeError, ValueError) as error:
             raise ConfigError(str(error)) from None

@@ -90,6 +90,17 @@ def test_a_prompt_longer_than_the_budget_runs_alone_and_whole() -> None:
     assert [work.prompt_tokens for work in asked] == [4, 100, 4]
 
 
+def test_a_step_decided_ahead_knows_what_came_before_the_one_in_front() -> None:
+    # Steps end at 1, 2, ... What comes at 0.5 is met by the step from 1 on; decided ahead, only by that from 2 on. What
+    # comes at 9 finds nothing running, and begins at once either way.
+    requests = _requests((0.0, 4, 5), (0.5, 4, 2), (9.0, 4, 1))
+    at_once, _, _, _ = _serve(requests, ServerParams())
+    ahead, _, _, _ = _serve(requests, ServerParams(steps_ahead=1))
+    assert at_once.admitted_s.tolist() == [0.0, 1.0, 9.0]
+    assert ahead.admitted_s.tolist() == [0.0, 2.0, 9.0]
+    assert (ahead.first_s.tolist(), ahead.last_s.tolist()) == ([1.0, 3.0, 10.0], [5.0, 4.0, 10.0])
+
+
 def test_running_requests_are_limited() -> None:
     requests = _requests(*[(0.0, 1, 3)] * 5)
     _, log, _, asked = _serve(requests, ServerParams(max_running=2))
@@ -265,6 +276,7 @@ def test_percentiles_of_nothing_are_none() -> None:
         ({"token_budget": 0}, "token_budget must be"),
         ({"max_running": -1}, "max_running must be"),
         ({"block_tokens": 2.5}, "block_tokens must be"),
+        ({"steps_ahead": 2}, "steps_ahead must be"),
     ],
 )
 def test_parameters_that_make_no_sense_are_refused(changes: dict[str, object], message: str) -> None:
