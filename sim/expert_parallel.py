@@ -2,7 +2,8 @@
 
 Every group has all weights but the experts, of which each GPU holds its part (data parallel groups, expert parallel
 layers). A layer's experts wait for the tokens of all groups, which every GPU gathers, and scatter their sums back: two
-rings of all GPUs, once round each. The groups go in step, so that a layer takes what the largest of them takes.
+rings of all GPUs, once round each. The groups go in step, so that a layer takes what the busiest of them takes: the
+one with the most tokens, on whose links most is sent.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ def exchanged_bytes(server: GpuServer, model: Model, layer: Layer, tokens: int) 
     return 2 * (count - 1) / count * tokens * model.hidden * ACTIVATION_BYTES
 
 
-def grouped_layer_time(server: GpuServer, model: Model, layer: Layer, tokens: int, groups: int) -> GpuTime:
+def grouped_layer_time(
+    server: GpuServer, model: Model, layer: Layer, tokens: int, groups: int, busiest: int | None = None
+) -> GpuTime:
     """Return the time of one layer without its attention, and the work of all GPUs together.
 
     Parameters
@@ -52,26 +55,31 @@ def grouped_layer_time(server: GpuServer, model: Model, layer: Layer, tokens: in
         Tokens of all groups.
     groups : int
         Groups of GPUs; one is what :func:`sim.gpu.layer_time` says.
+    busiest : int, optional
+        Tokens of the group with the most; by default they are dealt evenly.
     """
     if groups == 1:
         return layer_time(server, model, layer, tokens)
+    even = -(-tokens // groups)
+    most = even if busiest is None else busiest
     network = layer.feed_forward
     dense = replace(layer, feed_forward=replace(network, num_experts=0, experts_per_token=0))
-    own = layer_time(group_of(server, groups), model, dense, -(-tokens // groups))
-    flops, read = groups * own.flops, groups * own.read_bytes
+    group = group_of(server, groups)
+    own, mean = layer_time(group, model, dense, most), layer_time(group, model, dense, even)
+    flops, read = groups * mean.flops, groups * mean.read_bytes
     if not network.num_experts:
         return GpuTime(own.matrices_s, own.allreduce_s, flops, read)
     gpu = server.gpu
     met = network.distinct_experts(tokens, model.expert_skew)
     work, traffic = _experts(model, layer, met, tokens * network.experts_per_token)
-    # A GPU reads a whole expert or none: with fewer than GPUs the busiest reads one, as if all did.
+    # A GPU reads a whole expert or none: with fewer than GPUs the fullest reads one, as if all did.
     count = gpu.count.integer
-    busiest = _experts(model, layer, max(met, count), max(tokens * network.experts_per_token, count))
-    ring_s = gpu.collectives.seconds(
-        count - 1, exchanged_bytes(server, model, layer, tokens) / 2, gpu.allreduce_bytes_per_s.number
-    )
+    fullest = _experts(model, layer, max(met, count), max(tokens * network.experts_per_token, count))
+    # Of the busiest group's tokens each of its GPUs has a share, which goes once round the ring.
+    sent = exchanged_bytes(server, model, layer, tokens if busiest is None else groups * busiest) / 2
+    ring_s = gpu.collectives.seconds(count - 1, sent, gpu.allreduce_bytes_per_s.number)
     return GpuTime(
-        own.matrices_s + roofline_s(server, *busiest), own.allreduce_s + 2 * ring_s, flops + work, read + traffic
+        own.matrices_s + roofline_s(server, *fullest), own.allreduce_s + 2 * ring_s, flops + work, read + traffic
     )
 
 

@@ -174,14 +174,14 @@ def head_time(system: GpuUser, model: Model, batch: int) -> GpuTime:
     return GpuTime(roofline_s(system, flops, read), 0.0, flops, read)
 
 
-def prompt_attention_s(system: GpuUser, attention: Attention, pairs: int, read_bytes: float) -> float:
+def prompt_attention_s(system: GpuUser, attention: Attention, pairs: float, read_bytes: float) -> float:
     """Return the seconds of one layer's attention of prompts: ``2 (d_k + d_v)`` operations a head and pair of tokens.
 
     Parameters
     ----------
     system : GpuUser
     attention : Attention
-    pairs : int
+    pairs : float
         Pairs of a token of a prompt and a token it attends to.
     read_bytes : float
         Stored keys and values that are read from the GPUs' memory.

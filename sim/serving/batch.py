@@ -84,6 +84,8 @@ class StepWork:
     tier_fullest : tuple of float
         Tokens of each request's fullest bank group times the groups, in each tier, which time follows; empty: groups
         share tokens evenly.
+    prompt_parts : tuple of int
+        Tokens of each part of a prompt, in the order in which their requests began; empty: all in one.
     """
 
     decoding: int
@@ -101,8 +103,18 @@ class StepWork:
     tier_pages: tuple[float, ...] = ()
     swaps: tuple[float, ...] = ()
     tier_fullest: tuple[float, ...] = ()
+    prompt_parts: tuple[int, ...] = ()
 
     @property
     def tokens(self) -> int:
         """Tokens that go through the layers."""
         return self.decoding + self.prompt_tokens
+
+    def busiest_tokens(self, groups: int) -> tuple[int, float]:
+        """Return the tokens of the group with the most, and its share of those of prompts.
+
+        Requests that decode are dealt evenly to ``groups``, parts of prompts in turn: a part is never cut.
+        """
+        parts = self.prompt_parts or (self.prompt_tokens,)
+        most = max(sum(parts[group::groups]) for group in range(groups))
+        return -(-self.decoding // groups) + most, most / self.prompt_tokens if most else 1.0

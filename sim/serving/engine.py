@@ -193,6 +193,7 @@ def _work(batch: Batch, states: RequestStates, store: KvStore) -> StepWork:
         tier_pages=use.pages,
         swaps=use.swaps,
         tier_fullest=use.fullest,
+        prompt_parts=tuple(chunk.tokens for chunk in chunks),
     )
 
 

@@ -31,7 +31,8 @@ class GpuPart:
     model : Model
     factors : ServerFactors
     groups : int
-        Groups of GPUs that serve requests of their own; more than one on servers of GPUs alone.
+        Groups of GPUs that serve requests of their own; more than one on servers of GPUs alone. A step takes what it
+        takes the busiest: a prompt's part runs in one group, while the others wait in every layer for its tokens.
     """
 
     def __init__(self, machine: GpuUser, model: Model, factors: ServerFactors, *, groups: int = 1) -> None:
@@ -39,22 +40,23 @@ class GpuPart:
         self._machine, self._model, self._factors = machine, model, factors
         self._group = group_of(machine, groups) if isinstance(machine, GpuServer) else machine
         self._groups = model.layer_groups()
-        self._products: dict[int, float] = {}
+        self._products: dict[tuple[int, int], float] = {}
         self._heads: dict[int, float] = {}
         self._decoding: dict[tuple[int, int], float] = {}
 
-    def products_s(self, tokens: int) -> float:
-        """Return the seconds of all layers without attention for ``tokens``."""
-        if tokens not in self._products:
-            self._products[tokens] = sum(
-                count * self._layer_time(layer, tokens).total_s for layer, count in self._groups
+    def products_s(self, tokens: int, busiest: int) -> float:
+        """Return the seconds of all layers without attention for ``tokens``, ``busiest`` of them in one group."""
+        key = tokens, busiest
+        if key not in self._products:
+            self._products[key] = sum(
+                count * self._layer_time(layer, tokens, busiest).total_s for layer, count in self._groups
             )
-        return self._products[tokens]
+        return self._products[key]
 
-    def _layer_time(self, layer: Layer, tokens: int) -> GpuTime:
+    def _layer_time(self, layer: Layer, tokens: int, busiest: int) -> GpuTime:
         """Return the time of one layer without attention."""
         if isinstance(self._machine, GpuServer):
-            return grouped_layer_time(self._machine, self._model, layer, tokens, self._groups_of_gpus)
+            return grouped_layer_time(self._machine, self._model, layer, tokens, self._groups_of_gpus, busiest)
         return layer_time(self._machine, self._model, layer, tokens)
 
     def head_s(self, requests: int) -> float:
@@ -64,15 +66,25 @@ class GpuPart:
             self._heads[requests] = head_time(self._group, self._model, mine).total_s if requests else 0.0
         return self._heads[requests]
 
-    def prompts_s(self, work: StepWork, near_context: int) -> float:
-        """Return the seconds of the prompts' attention; ``near_context`` stored tokens lie in the GPUs' memory."""
+    def prompts_s(self, work: StepWork, near_context: int, share: float) -> float:
+        """Return the seconds of the prompts' attention.
+
+        Parameters
+        ----------
+        work : StepWork
+        near_context : int
+            Stored tokens that lie in the GPUs' memory.
+        share : float
+            What of the prompts the busiest group has.
+        """
         if not work.prompt_tokens:
             return 0.0
         attention = self._model.attention
+        read = share * near_context * attention.kv_bytes
         seconds = 0.0
         for layer, count in self._groups:
             pairs = min(work.prompt_pairs, layer.attended(work.prompt_pairs) * work.prompt_tokens)
-            seconds += count * prompt_attention_s(self._machine, attention, pairs, near_context * attention.kv_bytes)
+            seconds += count * prompt_attention_s(self._group, attention, share * pairs, read)
         return seconds
 
     def step_s(self, work: StepWork, near_context: int) -> float:
@@ -88,5 +100,7 @@ class GpuPart:
     def _whole_s(self, work: StepWork, near_context: int) -> float:
         """Return the seconds of everything here."""
         requests = -(-(work.decoding + work.prompt_requests) // self._groups_of_gpus)
-        products = self.products_s(work.tokens) if work.tokens else 0.0
-        return products + self.head_s(work.ending) + self.prompts_s(work, near_context) + self._factors.host_s(requests)
+        busiest, share = work.busiest_tokens(self._groups_of_gpus)
+        products = self.products_s(work.tokens, busiest) if work.tokens else 0.0
+        prompts = self.prompts_s(work, near_context, share)
+        return products + self.head_s(work.ending) + prompts + self._factors.host_s(requests)

@@ -73,6 +73,7 @@ def micro_batch(work: StepWork, parts: int) -> StepWork:
         tier_pages=means(work.tier_pages),
         swaps=means(work.swaps),
         tier_fullest=means(work.tier_fullest),
+        prompt_parts=(),
     )
 
 

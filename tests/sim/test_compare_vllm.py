@@ -75,7 +75,7 @@ def test_two_cards_share_the_experts() -> None:
     assert met == pytest.approx(123.7, abs=0.1)
     weights = 48 * (2048 * 5120 + 4096 * 2048 + met * 3 * 2048 * 768 / 2)
     rings = 96 * two.gpu.collectives.seconds(1, 170 * 2048 * 2 / 2, 64e9)
-    found = GpuPart(two, model, default_factors(), groups=2).products_s(170)
+    found = GpuPart(two, model, default_factors(), groups=2).products_s(170, 85)
     least = 2 * weights / (1.792e12 * 0.85) + rings
     assert least < found < 1.03 * least
 

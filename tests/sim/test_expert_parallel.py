@@ -14,6 +14,7 @@ from sim.expert_parallel import exchanged_bytes, group_of, grouped_layer_time, g
 from sim.gpu import layer_time
 from sim.gpu_server import GPU_SERVERS
 from sim.model_config import load_model
+from sim.serving.batch import StepWork
 from sim.serving.machine import tier_room_bytes
 from sim.serving.parallelism import choose_parallelism
 from sim.serving.parameters import ServerParams
@@ -56,6 +57,38 @@ def test_a_mixture_by_hand() -> None:
     small = 8 * 2 * (2 * 4096) / rate  # what a layer without a dense network still moves
     assert found.total_s == pytest.approx(own / rate + small + read / (8 * rate) + 2 * ring, rel=1e-3)
     assert exchanged_bytes(SERVER, MIXTURE, layer, tokens) == 2 * 7 / 8 * tokens * 4096 * 2
+
+
+def test_a_step_takes_what_it_takes_the_busiest_group() -> None:
+    # 64 tokens of which one of 8 groups has 50: attention's products and both rings are those of 50 in each group, the
+    # experts are met by 64.
+    layer = MIXTURE.layers[0]
+    most, even = (grouped_layer_time(SERVER, MIXTURE, layer, tokens, 8) for tokens in (8 * 50, 64))
+    found = grouped_layer_time(SERVER, MIXTURE, layer, 64, 8, 50)
+    assert found.allreduce_s == most.allreduce_s > even.allreduce_s
+    assert (found.flops, found.read_bytes) == (even.flops, even.read_bytes)
+    assert even.matrices_s < found.matrices_s < most.matrices_s
+
+
+def test_parts_of_prompts_are_dealt_whole() -> None:
+    asked = StepWork(
+        decoding=7,
+        tier_tokens=(700,),
+        tier_requests=(7,),
+        prompt_requests=3,
+        prompt_tokens=600,
+        prompt_pairs=1000,
+        prompt_context=(0,),
+        decode_appended=(7,),
+        prompt_appended=(600,),
+        ending=7,
+        swapped_tokens=0,
+        prompt_parts=(100, 200, 300),
+    )
+    # The first group has the first and the third part, and as many as four that decode.
+    assert asked.busiest_tokens(2) == (4 + 400, 400 / 600)
+    assert asked.busiest_tokens(1) == (607, 1.0)
+    assert asked.busiest_tokens(4) == (2 + 300, 0.5)
 
 
 def test_a_gpu_reads_a_whole_expert_or_none() -> None:
