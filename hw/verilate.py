@@ -61,6 +61,8 @@ class Harness:
         Which of Verilator's ``VM_...`` are 1, by name behind the prefix.
     runtime_sources : tuple of str
         Further files of Verilator's runtime to link.
+    compile_flags : tuple of str
+        Added to the commands that compile, those of the runtime among them.
     """
 
     source: str
@@ -69,6 +71,7 @@ class Harness:
     link_flags: tuple[str, ...] = ()
     macros: tuple[str, ...] = ()
     runtime_sources: tuple[str, ...] = ()
+    compile_flags: tuple[str, ...] = ()
 
 
 def build_model(verilog: str, top: str, harness: Harness) -> Path:
@@ -105,7 +108,8 @@ def build_model(verilog: str, top: str, harness: Harness) -> Path:
 
 
 def _build(tools: Toolchain, folder: Path, verilog: str, top: str, harness: Harness) -> None:
-    runtime = [_runtime_object(tools, name) for name in (*_RUNTIME_SOURCES, *harness.runtime_sources)]
+    sources = (*_RUNTIME_SOURCES, *harness.runtime_sources)
+    runtime = [_runtime_object(tools, name, harness.compile_flags) for name in sources]
     with _Workplace(folder) as work:
         source = work / f"{top}.v"
         source.write_text(merge_alike(verilog))
@@ -114,7 +118,7 @@ def _build(tools: Toolchain, folder: Path, verilog: str, top: str, harness: Harn
         # Amaranth's expressions rely on Verilog's context widths, which Verilator calls suspicious.
         command += ["--top-module", top, "-Wno-WIDTH", "--no-timing", *harness.verilator_flags, str(source)]
         _run(command, env={**os.environ, "VERILATOR_ROOT": str(tools.verilator_root)})
-        flags = _flags(tools, harness.macros)
+        flags = [*_flags(tools, harness.macros), *harness.compile_flags]
         files = []
         for path, optimise in _joined(work, harness.optimise):
             header = _header(tools, (*flags, optimise))
@@ -174,9 +178,9 @@ def _characters(paths: list[Path]) -> int:
     return sum(path.stat().st_size for path in paths)
 
 
-def _runtime_object(tools: Toolchain, name: str) -> Path:
+def _runtime_object(tools: Toolchain, name: str, compile_flags: tuple[str, ...]) -> Path:
     """Return the object of one file of Verilator's runtime."""
-    flags = [*_flags(tools), "-O1"]
+    flags = [*_flags(tools), "-O1", *compile_flags]
     folder = build_root() / "runtime" / f"{Path(name).stem}-{digest(tools.description, repr(flags), name)[:16]}"
     if not folder.exists():
         with only_one(folder):

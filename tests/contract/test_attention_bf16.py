@@ -14,7 +14,7 @@ from hw.presets import UNIT_PRESETS
 from hw.units.finish import FinishUnit
 from hw.units.processing import ProcessingUnit
 from hw.units.reduction import ReductionUnit
-from tests.helpers.rtl import verilog_of
+from tests.helpers.bench_verilog import verilog_of
 
 _PRESET = UNIT_PRESETS["pam-hbm-bf16-small"]
 _LIMIT = 2.0  # times the error of plain bf16 attention, largest and rms alike

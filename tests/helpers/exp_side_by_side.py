@@ -12,7 +12,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.cosim import run_streams
 from hw.units.exp import ExpUnit
-from tests.helpers.rtl import verilog_of
+from tests.helpers.bench_verilog import verilog_of
 
 if TYPE_CHECKING:
     from golden.exp.spec import ExpSpec

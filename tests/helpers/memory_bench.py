@@ -20,8 +20,8 @@ from hw.devices.memory_model import MemoryModel, load_layout
 from hw.memory.organisation import Organisation
 from hw.memory.rules import rule_names
 from hw.memory.timing import DramTiming
+from tests.helpers.bench_verilog import verilog_of
 from tests.helpers.dram_checker import Command, DramChecker
-from tests.helpers.rtl import verilog_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -16,24 +16,21 @@ import cocotb_tools.config
 from cocotb_tools.runner import get_runner
 
 from hw.builds import build_root, digest
-from hw.cosim import stream_ports
-from hw.native_arithmetic import native_cpp, with_native
+from hw.native_arithmetic import native_cpp
 from hw.verilate import SMALL_CODE, Harness, build_model
-from hw.verilog import convert, convert_once
 from hw.waves import traced, wave_file
+from tests.helpers.bench_verilog import verilog_of, with_bench
 from tests.helpers.streams import StreamWords
 
 if TYPE_CHECKING:
     from amaranth.lib.wiring import Component
 
-__all__ = ["case", "run_cocotb", "stream_words", "verilog_of"]
+__all__ = ["case", "run_cocotb", "stream_words"]
 
 _REWRITTEN = {"COCOTB_REWRITE_ASSERTION_FILES": "tests/*.py"}
 """Where assertions tell their values: in tests alone, as every run would compile all of NumPy and Amaranth for it."""
 
 _CASE, _STREAMS = "NEARKV_TEST_CASE", "NEARKV_TEST_STREAMS"
-
-_PORT = re.compile(r"^\s*(input|output)\s+((?:\[\d+:0\]\s*)?)(\w+);$", re.MULTILINE)
 
 
 def case() -> Any:
@@ -44,20 +41,6 @@ def case() -> Any:
 def stream_words() -> StreamWords:
     """Return the layout of the words around the unit under test; for use inside cocotb tests."""
     return StreamWords(**json.loads(os.environ[_STREAMS]))
-
-
-def verilog_of(
-    unit: Component | type[Component], *parameters: object, name: str = "dut", platform: object = None
-) -> str:
-    """Return the Verilog of a component, or of a class with its parameters, with all that it places.
-
-    The second is kept between runs, as generating it takes a while. Made for :data:`hw.native_arithmetic.NATIVE`, a
-    unit is built in half the time; of every unit one size at least is tested with its own gates.
-    """
-    if isinstance(unit, type):
-        (made_of,) = parameters
-        return with_native(convert_once(unit, made_of, name=name, platform=platform))
-    return with_native(convert(unit, name=name, platform=platform))
 
 
 def run_cocotb(
@@ -95,9 +78,7 @@ def run_cocotb(
         If another number of tests ran, or one failed.
     """
     verilog = verilog_of(unit, *parameters, name=name, platform=platform)
-    words = _stream_words(verilog, name)
-    if words.inputs or words.outputs:
-        verilog, name = _with_bench(verilog, name, words), f"{name}_bench"
+    verilog, name, words = with_bench(verilog, name)
     run = _Run(verilog, name, module, seed, {_CASE: json.dumps(case), _STREAMS: json.dumps(asdict(words))})
     wave = wave_file(name)
     results = run.run()
@@ -153,44 +134,6 @@ class _Run:
         )
         cases = ElementTree.parse(results).iter("testcase")
         return {case.attrib["name"]: case.find("failure") is None and case.find("error") is None for case in cases}
-
-
-def _stream_words(verilog: str, name: str) -> StreamWords:
-    ports = stream_ports(verilog, name).values()
-    return StreamWords(*({port.name: port.bits for port in ports if port.is_input == way} for way in (True, False)))
-
-
-def _with_bench(verilog: str, name: str, words: StreamWords) -> str:
-    """Return ``verilog`` and a module around its top that has all streams in two words, and the other ports as it has.
-
-    The top module is ``<name>_bench``, its words are ``bench_driven`` and ``bench_seen`` (:class:`StreamWords`).
-    """
-    driven, seen = (_Slices(word) for word in ("bench_driven", "bench_seen"))
-    joined = {"rst": driven.next(1)}
-    for stream, bits in words.inputs.items():
-        joined |= {f"{stream}__valid": driven.next(1), f"{stream}__payload": driven.next(bits)}
-        joined[f"{stream}__ready"] = seen.next(1)
-    for stream, bits in words.outputs.items():
-        joined |= {f"{stream}__valid": seen.next(1), f"{stream}__payload": seen.next(bits)}
-        joined[f"{stream}__ready"] = driven.next(1)
-    start = verilog.index(f"module {name}(")
-    body = verilog[start : verilog.index("endmodule", start)]
-    ports = {match[3]: f"{match[1]} {match[2]}{match[3]}" for match in _PORT.finditer(body)}
-    header = [f"input [{words.driven_bits - 1}:0] bench_driven", f"output [{words.seen_bits - 1}:0] bench_seen"]
-    header += [text for port, text in ports.items() if port not in joined]
-    places = ", ".join(f".{port}({joined.get(port, port)})" for port in ports)
-    return f"{verilog}\nmodule {name}_bench ({', '.join(header)});\n  {name} unit ({places});\nendmodule\n"
-
-
-class _Slices:
-    """Gives the bits of a word away, lowest first."""
-
-    def __init__(self, word: str) -> None:
-        self._word, self._used = word, 0
-
-    def next(self, bits: int) -> str:
-        self._used += bits
-        return f"{self._word}[{self._used - 1}:{self._used - bits}]"
 
 
 @cache

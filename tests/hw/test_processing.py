@@ -1,5 +1,5 @@
 # amaranth: UnusedElaboratable=no
-"""Promise: the processing unit's order, formulas and errors, and small units in Amaranth's simulator, bit and cycle."""
+"""Promise: the processing unit's order, formulas and errors, and small units in both simulators, bit and cycle."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from hw.timing.processing import cycles, drain_cycles, exposed_cycles, score_cyc
 from hw.timing.processing_prediction import predict
 from hw.timing.trace import StreamTrace
 from hw.units.processing import ProcessingUnit
+from tests.helpers.native import run_native
 from tests.helpers.processing import (
     check_cycles,
     check_states,
@@ -30,6 +31,7 @@ from tests.helpers.processing import (
     unpack,
 )
 from tests.helpers.processing_group import processing
+from tests.helpers.processing_scores import WithScores
 from tests.helpers.pysim import run_pysim
 
 
@@ -276,22 +278,34 @@ _STALLS = {"free": (0.0, 0.0), "both ends": (0.3, 0.5), "outputs": (0.0, 0.96)}
 @pytest.mark.parametrize("size", _SMALL)
 @pytest.mark.parametrize("stalls", _STALLS)
 def test_small_units_are_right_in_bits_and_cycles(size, stalls):
-    _run_all_kinds(_SMALL[size], *_STALLS[stalls], mixed=16)
+    _run_natively(_SMALL[size], *_STALLS[stalls], mixed=16)
+
+
+@pytest.mark.parametrize("size", ["tiles of one", "two slices", "two queries of one beat"])
+def test_small_units_are_right_in_amaranths_simulator(size):
+    """With their own gates, under stalls: of each kind of unit one."""
+    _run_all_kinds(_SMALL[size], 0.3, 0.5, 6, lambda scenario: run_pysim(processing(_SMALL[size]), scenario))
 
 
 @pytest.mark.parametrize("size", _SHARED)
 def test_units_of_more_queries_are_right_in_bits_and_cycles(size):
     """Once under stalls: ``tests/rtl/test_processing.py`` has the others."""
-    _run_all_kinds(_SHARED[size], 0.1, 0.2, mixed=6)
+    _run_natively(_SHARED[size], 0.1, 0.2, mixed=6)
 
 
 @pytest.mark.parametrize("preset", _BF16)
 def test_bf16_units_are_right_in_bits_and_cycles(preset):
     """Once under stalls: no handshake depends on a format."""
-    _run_all_kinds(_BF16[preset], 0.1, 0.2, mixed=6)
+    params = _BF16[preset]
+    _run_all_kinds(params, 0.1, 0.2, 6, lambda scenario: run_pysim(processing(params), scenario))
 
 
-def _run_all_kinds(params, idle, pause, *, mixed):
+def _run_natively(params, idle, pause, *, mixed):
+    # With its scores in view a unit is the one of tests/hw/test_processing_scores.py, and built once for both.
+    _run_all_kinds(params, idle, pause, mixed, lambda scenario: run_native(WithScores, params, scenario))
+
+
+def _run_all_kinds(params, idle, pause, mixed, simulate):
     rng = np.random.default_rng(7)
     mask = (1 << params.op_id_bits) - 1
     kinds = kinds_of(params)
@@ -308,4 +322,4 @@ def _run_all_kinds(params, idle, pause, *, mixed):
         check_states(params, operations, unpack(params, bench.items("head"), bench.items("body")))
         check_cycles(params, operations, bench, stalled=idle + pause > 0)
 
-    run_pysim(processing(params), scenario)
+    simulate(scenario)

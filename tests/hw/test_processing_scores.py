@@ -10,6 +10,7 @@ from hw.presets import UNIT_PRESETS
 from hw.timing.operation import OperationKind, OperationSizes
 from hw.timing.processing import cycles, token_score_cycles
 from hw.timing.processing_prediction import predict
+from tests.helpers.native import run_native
 from tests.helpers.processing import check_states, kinds_of, make_operation, mixed_sizes, offer, run, sizes, unpack
 from tests.helpers.processing_scores import WithScores, attending, check_score_cycles, check_scores, scoring
 from tests.helpers.pysim import run_pysim
@@ -35,7 +36,7 @@ def _operations(params, rng, *, share, mixed=10):
     return [scoring(op) if rng.random() < share else op for op in made]
 
 
-def _run(params, operations, *, idle=0.0, pause=0.0, seed=1):
+def _scenario(params, operations, *, idle=0.0, pause=0.0):
     async def scenario(bench):
         for name in ("head", "body"):
             bench.stall(name, pause)
@@ -46,19 +47,21 @@ def _run(params, operations, *, idle=0.0, pause=0.0, seed=1):
         check_states(params, attending(operations), unpack(params, bench.items("head"), bench.items("body")))
         check_score_cycles(params, operations, bench, stalled=idle + pause > 0)
 
-    run_pysim(WithScores(params), scenario, seed=seed)
+    return scenario
 
 
 @pytest.mark.parametrize("size", _UNITS)
 @pytest.mark.parametrize(("share", "idle", "pause"), [(1.0, 0.0, 0.0), (0.6, 0.3, 0.5)], ids=["alone", "mixed"])
 def test_scores_are_right_in_bits_and_cycles(size, share, idle, pause):
     params = _UNITS[size]
-    _run(params, _operations(params, np.random.default_rng(7), share=share), idle=idle, pause=pause)
+    operations = _operations(params, np.random.default_rng(7), share=share)
+    run_native(WithScores, params, _scenario(params, operations, idle=idle, pause=pause))
 
 
 def test_kinds_follow_each_other_without_a_stall():
     params = _UNITS["two queries of one beat"]
-    _run(params, _operations(params, np.random.default_rng(3), share=0.5, mixed=30))
+    operations = _operations(params, np.random.default_rng(3), share=0.5, mixed=30)
+    run_pysim(WithScores(params), _scenario(params, operations))
 
 
 def test_attention_keeps_its_cycles_behind_scores():

@@ -16,7 +16,8 @@ from hw.interface.compressor import Compressor
 from hw.interface.decompressor import Decompressor
 from hw.interface.layouts import bytes_layout, numbers_layout
 from hw.payloads import pack, unpack
-from tests.helpers.rtl import run_cocotb, verilog_of
+from tests.helpers.bench_verilog import verilog_of
+from tests.helpers.rtl import run_cocotb
 
 UNITS = {"compressor": Compressor, "decompressor": Decompressor}
 

@@ -15,9 +15,10 @@ from hw.timing.operation import OperationSizes
 from hw.timing.processing import cycles
 from hw.timing.processing_prediction import predict
 from hw.units.processing import ProcessingUnit
+from tests.helpers.bench_verilog import verilog_of
 from tests.helpers.processing import check_states, make_operation, params_of, stimulus, unpack
 from tests.helpers.processing_group import ProcessingGroup
-from tests.helpers.rtl import run_cocotb, verilog_of
+from tests.helpers.rtl import run_cocotb
 
 _DESIGNS = {
     "d128": {"head_dim": 128, "lanes": 16, "tile_tokens": 16},
