@@ -16,7 +16,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from hw.alike import merge_alike
@@ -71,7 +71,7 @@ class Harness:
     link_flags: tuple[str, ...] = ()
     macros: tuple[str, ...] = ()
     runtime_sources: tuple[str, ...] = ()
-    compile_flags: tuple[str, ...] = ()
+    compile_flags: tuple[str, ...] = field(default=(), repr=False)
 
 
 def build_model(verilog: str, top: str, harness: Harness) -> Path:
@@ -97,7 +97,7 @@ def build_model(verilog: str, top: str, harness: Harness) -> Path:
         If a tool is missing, Verilator refuses the text or the compiler fails.
     """
     tools = find_toolchain()
-    key = digest(verilog, top, repr(harness), repr(_COMPILE_FLAGS), _ONCE, tools.description)
+    key = digest(verilog, top, repr(harness), *harness.compile_flags, repr(_COMPILE_FLAGS), _ONCE, tools.description)
     folder = build_root() / "rtl" / f"{top}-{key[:16]}"
     executable = folder / top
     if not executable.exists():

@@ -14,37 +14,39 @@ from pathlib import Path
 import pytest
 
 from hw.alike import merge_alike
+from hw.builds import build_root, digest
 from hw.device_verilog import SIMULATION_ONLY, device_parts, generate_device, require_hardware
 from hw.presets import UNIT_PRESETS
 from hw.toolchain import find_toolchain
 from hw.verilog import UNITS, generate, write
 from hw.verilog_modules import VerilogModules
 
+_LINT = ("--lint-only", "-Wall", "-Wno-WIDTH", "-Wno-UNUSEDSIGNAL", "-fno-dfg")
+# Yosys writes initial values and procedural defaults that are no faults of the design.
+_LINT += ("-Wno-DECLFILENAME", "-Wno-PROCASSINIT", "-Wno-EOFNEWLINE")
 _EVERYTHING = [(unit, name) for name, preset in UNIT_PRESETS.items() for unit in preset.units]
 
 
 @functools.cache
 def _complaints(text: str, top: str) -> str:
-    """Return what the linter says of a text; presets that make the same one share the answer."""
+    """Return what the linter says of a text; presets that make the same one share the answer, and runs a clean one."""
     tools = find_toolchain()
+    # Copies of a module are the same lines, and are read once: a tenth of a unit with as many lanes as heads.
+    merged = merge_alike(text)
+    clean = build_root() / "lint" / f"{top}-{digest(merged, top, *_LINT, tools.description)[:16]}"
+    if clean.exists():
+        return ""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, f"{top}.v")
-        # Copies of a module are the same lines, and are read once: a tenth of a unit with as many lanes as heads.
-        path.write_text(merge_alike(text))
-        command = [str(tools.verilator), "--lint-only", "-Wall", "-Wno-WIDTH", "-Wno-UNUSEDSIGNAL"]
-        # Yosys writes initial values and procedural defaults that are no faults of the design.
-        command += [
-            "-Wno-DECLFILENAME",
-            "-Wno-PROCASSINIT",
-            "-Wno-EOFNEWLINE",
-            "-fno-dfg",
-            "--top-module",
-            top,
-            str(path),
-        ]
+        path.write_text(merged)
+        command = [str(tools.verilator), *_LINT, "--top-module", top, str(path)]
         environment = {**os.environ, "VERILATOR_ROOT": str(tools.verilator_root)}
         result = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    return "" if result.returncode == 0 else result.stderr or f"status {result.returncode}"
+    if result.returncode:
+        return result.stderr or f"status {result.returncode}"
+    clean.parent.mkdir(parents=True, exist_ok=True)
+    clean.touch()
+    return ""
 
 
 def test_the_catalogue_is_what_presets_have() -> None:
