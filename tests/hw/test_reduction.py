@@ -1,5 +1,5 @@
 # amaranth: UnusedElaboratable=no
-"""The reduction unit at small sizes in Amaranth's simulator: the bit and the cycle contract, and bad arguments."""
+"""The reduction unit at small sizes, one of them in Amaranth's simulator: bits and cycles, and bad arguments."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from hw.timing.reduction import (
 from hw.timing.reduction_recurrence import weight_queue_depth
 from hw.timing.trace import StreamTrace
 from hw.units.reduction import ReductionUnit
+from tests.helpers.native import run_native
 from tests.helpers.partials import mixed_beats
 from tests.helpers.pysim import run_pysim
 from tests.helpers.reduction import (
@@ -43,39 +44,46 @@ def params(request):
     return request.param
 
 
+def _simulate(params, scenario):
+    if params is _SIZES["three beats"]:
+        run_pysim(ReductionUnit(params), scenario)
+    else:
+        run_native(ReductionUnit, params, scenario)
+
+
 def test_back_to_back(params):
-    run_pysim(ReductionUnit(params), lambda bench: back_to_back(bench, params, 3))
+    _simulate(params, lambda bench: back_to_back(bench, params, 3))
 
 
 def test_head_dims(params):
     beats = [2, params.beats, 2, 2, params.beats, params.beats, 2]
-    run_pysim(ReductionUnit(params), lambda bench: head_dims(bench, params, beats))
+    _simulate(params, lambda bench: head_dims(bench, params, beats))
 
 
 @pytest.mark.parametrize("size", ["three beats", "hidden", "serial"])
 def test_unequal_bodies(size):
     params = _SIZES[size]
-    run_pysim(ReductionUnit(params), lambda bench: unequal_bodies(bench, params))
+    _simulate(params, lambda bench: unequal_bodies(bench, params))
 
 
 @pytest.mark.parametrize(("idle", "stall"), [(0.0, 0.7), (0.7, 0.0), (0.4, 0.4)])
 def test_stalls(params, idle, stall):
-    run_pysim(ReductionUnit(params), lambda bench: random_run(bench, params, 6, idle=idle, stall=stall, seed=7))
+    _simulate(params, lambda bench: random_run(bench, params, 6, idle=idle, stall=stall, seed=7))
 
 
 @pytest.mark.parametrize("pause", [0.0, 0.5])
 def test_empty_patterns(params, pause):
-    run_pysim(ReductionUnit(params), lambda bench: empty_patterns(bench, params, pause))
+    _simulate(params, lambda bench: empty_patterns(bench, params, pause))
 
 
 def test_faults():
     params = _SIZES["three beats"]
-    run_pysim(ReductionUnit(params), lambda bench: faults(bench, params))
+    _simulate(params, lambda bench: faults(bench, params))
 
 
 def test_reset_anywhere():
     params = _SIZES["three beats"]
-    run_pysim(ReductionUnit(params), lambda bench: reset_anywhere(bench, params, [1, 4, 9, 16, 23, 31]))
+    _simulate(params, lambda bench: reset_anywhere(bench, params, [1, 4, 9, 16, 23, 31]))
 
 
 @pytest.mark.parametrize("exp", [POLY6, POLY6_SERIAL], ids=lambda exp: exp.name)

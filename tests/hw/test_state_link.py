@@ -13,6 +13,7 @@ from hw.logic_die_params import LogicDieParams
 from hw.presets.devices import DEVICE_PRESETS
 from hw.timing.logic_die import link_cycles
 from tests.helpers.logic_die import GroupStates
+from tests.helpers.native import run_native
 from tests.helpers.pysim import run_pysim
 
 PAM = LogicDieParams(channel=DEVICE_PRESETS["pam"].channel)
@@ -53,6 +54,14 @@ def _port(name: str, end: str) -> str:
     return f"{kind}_{end}__{group}"
 
 
+def _simulate(params: LogicDieParams, scenario) -> None:
+    """Run natively, and where bursts follow each other at once in Amaranth's simulator."""
+    if params is _TIMINGS["as fast as can be"]:
+        run_pysim(StateLink(params), scenario)
+    else:
+        run_native(StateLink, params, scenario)
+
+
 async def _run(bench, items: dict[str, list[int]], *, idle: float = 0.0, stall: float = 0.0) -> None:
     await bench.reset()
     for name, payloads in items.items():
@@ -81,7 +90,7 @@ def test_the_example_of_the_docstring() -> None:
         found = {name: _arrivals(bench, name).tolist() for name, payloads in items.items() if payloads}
         assert found == {"head 0": [3], "head 1": [5], "body 0": [11], "body 1": [13]}
 
-    run_pysim(StateLink(PAM), scenario)
+    _simulate(PAM, scenario)
 
 
 def test_bursts_keep_their_distances(params: LogicDieParams) -> None:
@@ -98,7 +107,7 @@ def test_bursts_keep_their_distances(params: LogicDieParams) -> None:
             assert np.diff(own).min() >= timing.n_ccdl
             assert np.diff(_arrivals(bench, f"body {group}")).min() >= params.body_bursts * timing.n_ccdl
 
-    run_pysim(StateLink(params), scenario)
+    _simulate(params, scenario)
 
 
 @pytest.mark.parametrize("name", ["hbm3", "as fast as can be"])
@@ -113,7 +122,7 @@ def test_states_offered_at_once_take_the_cycles_of_the_formula(name: str) -> Non
         last = max(int(_arrivals(bench, item)[-1]) for item in items)
         assert last == 1 + link_cycles(params, BEATS) - timing.n_ccds + timing.n_bl
 
-    run_pysim(StateLink(params), scenario)
+    _simulate(params, scenario)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +130,7 @@ def test_states_offered_at_once_take_the_cycles_of_the_formula(name: str) -> Non
 )
 def test_stalls(name: str, idle: float, stall: float) -> None:
     items = _items(_TIMINGS[name], ["plain", "empty", "special", "plain"], seed=3)
-    run_pysim(StateLink(_TIMINGS[name]), lambda bench: _run(bench, items, idle=idle, stall=stall))
+    _simulate(_TIMINGS[name], lambda bench: _run(bench, items, idle=idle, stall=stall))
 
 
 def test_a_group_whose_bodies_are_refused_holds_up_neither_heads_nor_other_groups() -> None:
@@ -139,7 +148,7 @@ def test_a_group_whose_bodies_are_refused_holds_up_neither_heads_nor_other_group
         await bench.until(timeout_cycles=20_000, body_o__2=len(items["body 2"]))
         assert bench.items("body_o__2") == items["body 2"]
 
-    run_pysim(StateLink(PAM), scenario)
+    _simulate(PAM, scenario)
 
 
 def test_a_group_is_free_of_its_state_at_once_and_the_room_is_what_it_is_said_to_be() -> None:
@@ -158,7 +167,7 @@ def test_a_group_is_free_of_its_state_at_once_and_the_room_is_what_it_is_said_to
         # The first 2 states of beats went in without a pause.
         assert bench.trace("body_i__0").transfers[: 2 * beats].tolist() == list(range(2 * beats))
 
-    run_pysim(StateLink(params), scenario)
+    _simulate(params, scenario)
 
 
 def test_reset_at_any_cycle() -> None:
@@ -173,4 +182,4 @@ def test_reset_at_any_cycle() -> None:
             await bench.advance(cut)
             await _run(bench, whole)
 
-    run_pysim(StateLink(PAM), scenario)
+    _simulate(PAM, scenario)
