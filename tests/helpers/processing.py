@@ -13,6 +13,7 @@ from golden.formats import BF16, FORMATS, FP32
 from golden.numerics import unit_numerics
 from hw.layouts import body_layout, command_layout, head_layout, kv_layout, vector_layout
 from hw.params import ProcessingParams
+from hw.payloads import pack
 from hw.timing.kv_order import kv_vectors
 from hw.timing.operation import OperationKind, OperationSizes
 from hw.timing.processing_prediction import predict
@@ -236,17 +237,17 @@ def _side_by_side(words, bits):
 
 def stimulus(params: ProcessingParams, operations: Sequence[Operation]) -> dict[str, list[int]]:
     """Payloads of the three input streams."""
-    layout = command_layout(params)
+    # The size of a layout is worked out anew whenever it is asked for.
+    layout, bits, kv_bits = command_layout(params), vector_layout(params).size, kv_layout(params).size
     payloads = {"command": [], "query": [], "kv": []}
     for op in operations:
         fields = {"op_id": op.op_id, "scale": int(FP32.to_codes(op.scale)), **op.sizes.command_fields}
-        payloads["command"].append(layout.const(fields).as_value().value)
-        bits = vector_layout(params).size
+        payloads["command"].append(pack(layout, **fields))
         payloads["query"] += [_side_by_side(words, bits) for words in _beats(params, op.q, op.sizes.beats)]
         beats = _beats(params, op.read(op.k, op.v), op.sizes.beats)
         marks = op.read(op.skips[:, None], op.skips[:, None]).repeat(op.sizes.beats)
         for words, mark in zip(beats, marks, strict=True):
-            payloads["kv"].append(_side_by_side([word | int(mark) << bits for word in words], kv_layout(params).size))
+            payloads["kv"].append(_side_by_side([word | int(mark) << bits for word in words], kv_bits))
     return payloads
 
 
