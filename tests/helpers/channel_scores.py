@@ -19,7 +19,7 @@ from hw.devices.layouts import score_layout
 from hw.memory.kv_rows import key_rows
 from hw.payloads import unpack
 from hw.timing.operation import OperationKind
-from tests.helpers.channels import assert_legal, assert_states, make_channel_operation
+from tests.helpers.channels import assert_legal, assert_states, make_channel_operation, platform_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,7 +86,7 @@ def checked_scores(
 ) -> tuple[ChannelRun, dict[str, int]]:
     """Return a run of both kinds of operations that answered as the golden models do, and its counts of commands."""
     groups = options.get("groups", 1)
-    run = run_channel(params, operations, rows=rows, **options)
+    run = run_channel(params, operations, rows=rows, **({"platform": platform_of(params)} | options))
     for group in range(groups):
         assert run.token_scores(group) == expected_scores(params, operations, group)
     assert_states(run, [op for op in operations if op.kind is OperationKind.ATTENTION], groups)

@@ -14,6 +14,8 @@ from golden.partial import merge_chain
 from hw.channel_run import ChannelOperation, run_channel
 from hw.devices.commands import ColumnKind, RowKind, Scope
 from hw.memory.kv_rows import deal, kv_rows
+from hw.native_arithmetic import NATIVE
+from hw.presets.devices import DEVICE_PRESETS
 from tests.helpers.dram_checker import Command, DramChecker, check
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from hw.device_params import ChannelParams
 
 __all__ = ["assert_legal", "assert_states", "checked_run", "grown", "make_channel_operation"]
+__all__ += ["platform_of"]
 
 
 def make_channel_operation(
@@ -74,6 +77,15 @@ def grown(
     return replace(operation, **(fields | changes))
 
 
+def platform_of(params: ChannelParams) -> object:
+    """Return what a channel is made for: one kind has its own gates, of the others the machine does sums and products.
+
+    Those are the same, cycle for cycle (``tests/rtl/test_native_arithmetic.py``), and cost half the build and a third
+    of the run.
+    """
+    return None if params == DEVICE_PRESETS["attacc"].channel else NATIVE
+
+
 def checked_run(
     params: ChannelParams, operations: Sequence[ChannelOperation], *, rows: int = 1024, **options: Any
 ) -> tuple[ChannelRun, dict[str, int]]:
@@ -82,7 +94,7 @@ def checked_run(
     ``options`` are those of :func:`hw.channel_run.run_channel`; the rows are the same in most tests, as a channel with
     other ones is another build.
     """
-    run = run_channel(params, operations, rows=rows, **options)
+    run = run_channel(params, operations, rows=rows, **({"platform": platform_of(params)} | options))
     assert_states(run, operations, options.get("groups", 1))
     return run, assert_legal(run, refreshing=bool(options.get("first_refresh_cycles")))
 

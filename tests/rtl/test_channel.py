@@ -5,23 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hw.channel_run import run_channel
 from hw.memory.kv_rows import deal
-from hw.native_arithmetic import NATIVE
 from hw.presets.devices import DEVICE_PRESETS
 from hw.timing.channel import row_cycles, stream_limit, with_refresh
-from tests.helpers.channels import assert_legal, assert_states, make_channel_operation
+from tests.helpers.channels import checked_run, make_channel_operation
 
 ATTACC = DEVICE_PRESETS["attacc"].channel
 UNLIMITED = DEVICE_PRESETS["attacc-unlimited"].channel
 PAM = DEVICE_PRESETS["pam"].channel
-ROWS = 1024
-
-
-def _run(params, operations, **options):
-    run = run_channel(params, operations, rows=ROWS, **options)
-    assert_states(run, operations)
-    return run, assert_legal(run, refreshing=bool(options.get("first_refresh_cycles")))
 
 
 def test_head_dimensions_and_token_counts_of_every_kind():
@@ -40,7 +31,7 @@ def test_head_dimensions_and_token_counts_of_every_kind():
     operations += [
         make_channel_operation(ATTACC, rng, head_dim=128, tokens=list(counts)) for counts in (uneven, uneven[::-1])
     ]
-    _, counts = _run(ATTACC, operations)
+    _, counts = checked_run(ATTACC, operations)
     tiles = [-(-int(op.tokens.max()) // (32 // -(-len(op.query) // 64))) for op in operations]
     assert counts["ACTAB"] == counts["PREAB"] == 2 * sum(tiles)
     beats = [-(-len(op.query) // 64) for op in operations]
@@ -55,7 +46,7 @@ def test_large_and_special_codes():
     ]
     operations[0].keys[0][3, 5] = 0x7C00  # infinity
     operations[1].values[0][2, 100] = 0x7E00  # NaN
-    _, counts = _run(ATTACC, operations)
+    _, counts = checked_run(ATTACC, operations)
     assert counts["MACAB"] == 3 * 2 * 32 * 2
 
 
@@ -63,8 +54,8 @@ def test_large_and_special_codes():
 def test_refresh_costs_what_the_formula_says(first):
     rng = np.random.default_rng(first)
     operations = [make_channel_operation(ATTACC, rng, head_dim=128, tokens=2048) for _ in range(4)]
-    free, _ = _run(ATTACC, operations)
-    run, counts = _run(ATTACC, operations, first_refresh_cycles=first)
+    free, _ = checked_run(ATTACC, operations)
+    run, counts = checked_run(ATTACC, operations, first_refresh_cycles=first)
     predicted = with_refresh(ATTACC, free.read_cycles[-1], first)
     assert counts["REFAB"] >= 3
     assert abs(run.read_cycles[-1] - predicted) <= max(0.01 * predicted, row_cycles(ATTACC, 32))
@@ -74,12 +65,8 @@ def test_refresh_costs_what_the_formula_says(first):
 def test_streaming_reaches_the_limit_of_memory_or_cap(params):
     """4,096 tokens a bank group, refresh on: at least 99 % of the limit that the rules and the cap leave."""
     rng = np.random.default_rng(5)
-    # The same cycles as with gates (test_native_arithmetic), in a fifth of the time.
-    platform = None if params is ATTACC else NATIVE
     operations = [make_channel_operation(params, rng, head_dim=128, tokens=16 * 1024) for _ in range(4)]
-    run = run_channel(params, operations, rows=ROWS, first_refresh_cycles=params.timing.n_refi, platform=platform)
-    assert_states(run, operations)
-    counts = assert_legal(run, refreshing=True)
+    run, counts = checked_run(params, operations, first_refresh_cycles=params.timing.n_refi)
     reads = run.read_cycles
     assert len(reads) == counts["MACAB"] == 4 * 2 * 1024 * 2
     # By hand, from the rules alone: opening, 31 spaced reads, closing; refresh takes its share of every interval.

@@ -135,7 +135,7 @@ def test_codes_of_every_kind_in_both_formats():
             for head_dim, tokens in ((8, 1), (16, 33), (128, 100), (256, 7), (8, 1024))
         ),
         *(
-            (WIDE, None, head_dim, tokens, g)
+            (WIDE, NATIVE, head_dim, tokens, g)
             for head_dim, tokens, g in ((8, 1, 1), (16, 33, 1), (16, 1024, 1), (64, 100, 8))
         ),
         (PAM, NATIVE, 8, 1024, 1),

@@ -5,15 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hw.channel_run import run_channel
 from hw.presets.devices import DEVICE_PRESETS
 from hw.tables import load_table
 from hw.timing.channel import row_cycles
 from sim.comparisons.attacc import CYCLES
-from tests.helpers.channels import assert_legal, assert_states, make_channel_operation
-
-ROWS = 1024
-"""As in test_channel, whose models these are."""
+from tests.helpers.channels import checked_run, make_channel_operation
 
 
 def _run(name, head_dim, walk_tokens, operations, first_refresh_cycles):
@@ -23,9 +19,7 @@ def _run(name, head_dim, walk_tokens, operations, first_refresh_cycles):
         make_channel_operation(params, rng, head_dim=head_dim, tokens=walk_tokens * params.parts)
         for _ in range(operations)
     ]
-    run = run_channel(params, made, rows=ROWS, first_refresh_cycles=first_refresh_cycles)
-    assert_states(run, made)
-    assert_legal(run, refreshing=bool(first_refresh_cycles))
+    run, _ = checked_run(params, made, first_refresh_cycles=first_refresh_cycles)
     return run
 
 
