@@ -5,7 +5,8 @@ A payload is a Python int. Arrays of codes go in and come out as NumPy arrays, e
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import functools
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from amaranth.lib import data
@@ -15,7 +16,7 @@ from golden.partial import PartialState, empty_state
 from hw.layouts import body_layout, head_layout
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     import numpy.typing as npt
 
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from hw.params import StateParams
 
 __all__ = ["pack", "pack_state", "pack_vectors", "unpack", "unpack_state"]
+
+_Layout = TypeVar("_Layout", bound=data.Layout)
+_Found = TypeVar("_Found")
 
 
 def pack(layout: data.StructLayout, **fields: Any) -> int:
@@ -33,25 +37,25 @@ def pack(layout: data.StructLayout, **fields: Any) -> int:
     ValueError
         If a field is missing or unknown, or a value does not fit.
     """
-    wanted = set(layout.members)
-    if set(fields) != wanted:
-        raise ValueError(f"fields must be {', '.join(sorted(wanted))}, not {', '.join(sorted(fields))}")
+    places = _places(layout)
+    if fields.keys() != places.keys():
+        raise ValueError(f"fields must be {', '.join(sorted(places))}, not {', '.join(sorted(fields))}")
     word = 0
     for name, value in fields.items():
-        field = layout[name]
-        number = _join(field.shape, value) if isinstance(field.shape, data.ArrayLayout) else int(value)
-        if number < 0 or number >> field.width:
-            raise ValueError(f"{name} must fit {field.width} bits, not {value!r}")
-        word |= number << field.offset
+        offset, width, array = places[name]
+        number = int(value) if array is None else _join(array, value)
+        if number < 0 or number >> width:
+            raise ValueError(f"{name} must fit {width} bits, not {value!r}")
+        word |= number << offset
     return word
 
 
 def unpack(layout: data.StructLayout, word: int) -> dict[str, Any]:
     """Return the fields of a payload: ints, and arrays of codes for array fields."""
     fields = {}
-    for name, field in layout:
-        number = word >> field.offset & ((1 << field.width) - 1)
-        fields[name] = _split(field.shape, number) if isinstance(field.shape, data.ArrayLayout) else number
+    for name, (offset, width, array) in _places(layout).items():
+        number = word >> offset & ((1 << width) - 1)
+        fields[name] = number if array is None else _split(array, number)
     return fields
 
 
@@ -152,6 +156,23 @@ def _require_head_dim(params: StateParams, head_dim: int) -> None:
         raise ValueError(f"head_dim must be a multiple of lanes ({params.lanes}), not {head_dim!r}")
 
 
+def _kept(function: Callable[[_Layout], _Found]) -> Callable[[_Layout], _Found]:
+    """Keep what a function finds of each layout: Amaranth works offsets and sizes out anew at each look.
+
+    A layout can be hashed, but its type does not say so.
+    """
+    return cast("Any", functools.cache(function))
+
+
+@_kept
+def _places(layout: data.StructLayout) -> dict[str, tuple[int, int, data.ArrayLayout | None]]:
+    """Return offset, bits and layout, if it is an array's, of every field."""
+    return {
+        name: (field.offset, field.width, field.shape if isinstance(field.shape, data.ArrayLayout) else None)
+        for name, field in layout
+    }
+
+
 def _join(layout: data.ArrayLayout, codes: npt.ArrayLike) -> int:
     array = np.asarray(codes)
     if array.shape != (layout.length,):
@@ -164,5 +185,6 @@ def _split(layout: data.ArrayLayout, number: int) -> npt.NDArray[Any]:
     return np.frombuffer(number.to_bytes(size, "little"), dtype=_code_dtype(layout))
 
 
+@_kept
 def _code_dtype(layout: data.ArrayLayout) -> np.dtype[Any]:
     return np.dtype(f"<u{int(layout.size) // layout.length // 8}")
