@@ -81,7 +81,7 @@ class DramChecker:
         ranges = [range(shape[name]) for name in ("pseudochannels", "ranks", "bankgroups", "banks")]
         self._watched = [place for place in product(*ranges) if self._sees(place)]
         self._known_banks: dict[tuple[str, tuple[int, int, int, int]], list[tuple[int, int, int, int]]] = {}
-        self._known_pairs: dict[tuple[str, str, str, str], dict[tuple[str, str], int]] = {}
+        self._known_pairs: dict[tuple[str, str, str, str], tuple[int, dict[tuple[str, str], int]]] = {}
 
     # What a command reaches.
 
@@ -133,11 +133,15 @@ class DramChecker:
 
     # The tables: cycles by rule for a pair of kinds.
 
-    def _pair(self, one: Command, two: Command) -> dict[tuple[str, str], int]:
-        """Return (level, rule) -> cycles for two commands, ``one`` the earlier; kinds and scopes say it all."""
+    def _pair(self, one: Command, two: Command) -> tuple[int, dict[tuple[str, str], int]]:
+        """Return the most cycles that ``one``, the earlier command, may keep ``two`` waiting, and those of each rule.
+
+        Rules come with their level; kinds and scopes say it all.
+        """
         key = one.kind, one.scope, two.kind, two.scope
         if key not in self._known_pairs:
-            self._known_pairs[key] = self._table(one, two)
+            table = self._table(one, two)
+            self._known_pairs[key] = max(table.values(), default=0), table
         return self._known_pairs[key]
 
     def _table(self, one: Command, two: Command) -> dict[tuple[str, str], int]:
@@ -208,13 +212,13 @@ class DramChecker:
             return [Violation("command", command.cycle, command)]
         earliest: dict[str, int] = {}
         for earlier in self._recent:
+            most, table = self._pair(earlier, command)
             gap = command.cycle - earlier.cycle
-            near = [
-                (level, rule, cycles) for (level, rule), cycles in self._pair(earlier, command).items() if cycles > gap
-            ]
-            levels = self._shared(earlier, command) if near else []
-            for level, rule, cycles in near:
-                if level in levels:
+            if most <= gap:
+                continue
+            levels = self._shared(earlier, command)
+            for (level, rule), cycles in table.items():
+                if cycles > gap and level in levels:
                     earliest[rule] = max(earliest.get(rule, 0), earlier.cycle + cycles)
         if command.kind == "ACT" and command.scope == "BANK":
             before = self._activations[command.pseudochannel, command.rank][-4:]
@@ -227,9 +231,10 @@ class DramChecker:
         if command.kind == "BROADCAST":
             return []
         banks = self._banks(command)
-        rows = {self._row[at] for at in banks if at in self._row}
+        found = [self._row.get(at) for at in banks]
+        rows = set(found) - {None}
         some_open = bool(rows)
-        all_open = all(at in self._row for at in banks)
+        all_open = None not in found
         rules = []
         if command.kind in ("RD", "WR", "MAC") and not all_open:
             rules.append("row open")
