@@ -205,7 +205,10 @@ def _cycles(name: str, cycles: Sequence[int] | npt.NDArray[np.integer], count: i
 
 
 def _unpack(port: Port, log: Path) -> StreamRecord:
-    record = np.dtype([("cycle", "<u8"), ("payload", f"V{port.storage_bytes}")])
+    size = port.storage_bytes
+    record = np.dtype([("cycle", "<u8"), ("payload", f"<u{size}" if size <= 8 else f"V{size}")])
     items = np.frombuffer(log.read_bytes(), dtype=record)
-    payloads = [int.from_bytes(bytes(item), "little") for item in items["payload"]]
+    payloads = items["payload"].tolist()
+    if size > 8:
+        payloads = [int.from_bytes(payload, "little") for payload in payloads]
     return StreamRecord(items["cycle"].copy(), payloads)
