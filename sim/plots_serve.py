@@ -154,18 +154,23 @@ def _draw_occupancy(axes: Axes, service: Service) -> None:
 
 
 def _draw_traffic(axes: Axes, service: Service) -> None:
-    """Draw bytes a second that each memory reads for attention and that are written to it."""
+    """Draw bytes a second that each memory reads for attention, that are written to it, and that change places."""
     log, per_token = service.log, service.model.kv_bytes_per_token
     ends_s = np.array(log.queue_s)
-    edges_s = np.linspace(0.0, log.end_s, _BINS + 1)
+    # Bins of a few steps would rise and fall with their number.
+    edges_s = np.linspace(0.0, log.end_s, max(20, min(_BINS, log.steps // 10)) + 1)
     middles_s, width_s = (edges_s[1:] + edges_s[:-1]) / 2, edges_s[1]
     read = np.array([work.tier_tokens for work in log.works], np.float64)
     read += np.array([work.prompt_context for work in log.works], np.float64)
     written = np.array([work.prompt_appended for work in log.works], np.float64)
     written += np.array([work.decode_appended for work in log.works], np.float64)
-    for index, name in enumerate(tier_names(service.machine)):
+    names = tier_names(service.machine)
+    moved = np.zeros_like(read)
+    # Of a pair that changes places, the token that comes nearer; as many go the other way.
+    moved[:, 1:] = np.array([work.swaps or (0.0,) * (len(names) - 1) for work in log.works])
+    for index, name in enumerate(names):
         colour = _TIER_COLOURS[index % len(_TIER_COLOURS)]
-        for what, tokens, line in (("read", read, "-"), ("written", written, ":")):
+        for what, tokens, line in (("read", read, "-"), ("written", written, ":"), ("swapped nearer", moved, "--")):
             if tokens[:, index].any():
                 rate = time_bins(ends_s, tokens[:, index], edges_s) * per_token / width_s / 1e9
                 axes.plot(middles_s, np.where(rate > 0.0, rate, np.nan), line, color=colour, label=f"{name}, {what}")

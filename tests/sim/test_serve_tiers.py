@@ -108,8 +108,10 @@ def test_reads_follow_parameters_of_the_locality(tmp_path: Path, capsys: pytest.
     assert served(capsys, *pam, "--locality", "fitted,recent=20")["moved_tokens"] == fitted["moved_tokens"]
     # Reads that never come again are not worth moving for; where nearly all do, far fewer are read far away.
     fleeting = served(capsys, *pam, "--locality", "fitted,steady_share=0.0,fleeting_memory=0.0")
-    steady = served(capsys, *pam, "--locality", "fitted,steady_memory=0.98,fleeting_memory=0.9")
+    report = ("--report", str(tmp_path / "report"))
+    steady = served(capsys, *pam, "--locality", "fitted,steady_memory=0.98,fleeting_memory=0.9", *report)
     assert steady["far_tokens"] < fitted["far_tokens"] < fleeting["far_tokens"]
+    assert (tmp_path / "report" / "serve.png").stat().st_size > 10_000
     assert fleeting["locality_changes"] == {"steady_share": 0.0, "fleeting_memory": 0.0}
 
 
