@@ -154,6 +154,8 @@ def stage_machine(machine: System | GpuServer, stages: int) -> System | GpuServe
 
 def stage_system(machine: System, stages: int) -> System:
     """Return the system of one stage, as :func:`stage_machine` does."""
+    if stages == 1:
+        return machine
     count = _share("GPUs", machine.gpu.count, stages)
     links = {name: replace(link, bytes_per_s=link.bytes_per_s / stages) for name, link in machine.links.items()}
     tiers = tuple(
