@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 __all__ = ["migration_tables"]
 
@@ -109,8 +109,12 @@ def _write_table(rows: Sequence[dict[str, Any]]) -> Table:
 
 
 def _step_tables(rows: Sequence[dict[str, Any]]) -> list[Table | str]:
-    """Return by how much steps grow, a table a model, a line a step, a column a manner that differs from the first."""
+    """Return by how much steps grow, two tables a model, a line a step, a column a manner that differs from the first.
+
+    The first table has the manners that something is asked of, the second what would make them cheaper.
+    """
     first, *others = dict.fromkeys(str(row["manner"]) for row in rows)
+    judged = {str(row["manner"]) for row in rows if row["asked"] is not None}
     steps: dict[tuple[Any, ...], dict[str, dict[str, Any]]] = {}
     for row in rows:
         key = tuple(row[name] for name in ("model", "context", "batch", "keep"))
@@ -121,23 +125,34 @@ def _step_tables(rows: Sequence[dict[str, Any]]) -> list[Table | str]:
         if all(found[manner]["reached"] == found[first]["reached"] for found in steps.values() if manner in found)
     ]
     shown = [first, *(manner for manner in others if manner not in same)]
-    tables: dict[str, Table] = {}
+    asked = [manner for manner in shown if manner in judged]
+    cheaper = [manner for manner in shown if manner not in judged]
+    tables: dict[tuple[str, str], Table] = {}
     for (model, context, batch, keep), found in steps.items():
-        if model not in tables:
+        if (model, "asked") not in tables:
             title = f"{model}: growth of a step while tokens move, asked: at most 1 % [modelled]"
-            columns = ("context x batch", "keep", "step ms", "GB", "ms", *shown, "no gaps", "alone")
-            tables[model] = _table(title, columns)
-        tables[model].add_row(
-            f"{context:,} x {batch:,}",
-            f"{keep:g}",
+            columns = ("context x batch", "keep", "step ms", "GB", "ms", *asked, "no gaps", "alone")
+            tables[model, "asked"] = _table(title, columns)
+            title = f"{model}: the same, made cheaper [modelled]"
+            tables[model, "cheaper"] = _table(title, ("context x batch", "keep", *cheaper))
+        step = f"{context:,} x {batch:,}", f"{keep:g}"
+        tables[model, "asked"].add_row(
+            *step,
             f"{found[first]['step_us'] / 1e3:,.1f}",
             f"{found[first]['moved_bytes'] / 1e9:,.1f}",
             f"{found[first]['unhidden_us'] / 1e3:,.1f}",
-            *(_percent(found[manner]["reached"]) if manner in found else "-" for manner in shown),
+            *_growths(found, asked),
             _percent(found[first]["no_gaps"]),
             _percent(found[first]["attention_growth"]),
         )
+        if any(manner in found for manner in cheaper):
+            tables[model, "cheaper"].add_row(*step, *_growths(found, cheaper))
     return [*tables.values(), *(f"as {first} everywhere: {manner}" for manner in same)]
+
+
+def _growths(found: Mapping[str, Mapping[str, Any]], manners: Sequence[str]) -> list[str]:
+    """Return the growth of a step in each manner, - where there is none."""
+    return [_percent(found[manner]["reached"]) if manner in found else "-" for manner in manners]
 
 
 def _host_table(rows: Sequence[dict[str, Any]]) -> Table:
