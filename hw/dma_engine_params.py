@@ -42,7 +42,8 @@ class DmaParams:
         Cycles that a verdict waits for others while payloads are being sent; at least 1.
     silence_cycles : int
         Cycles without a verdict, while one is due, after which the link counts as down; at least 1, and more than the
-        far memory may hold a token up: dies of flash that program, collect and erase do so for milliseconds.
+        far memory may hold a token up: dies of flash that program, collect and erase do so for milliseconds, which
+        :func:`hw.presets.dma.before_flash` adds.
     memory, peer : int
         Numbers of this memory and of the one at the other end; from 0 to 255, different.
 
