@@ -27,6 +27,10 @@ class OpenRowParams:
         Coordinates of the end's address map that name the channel, and the row in a bank.
     groups, banks : tuple of str
         Those that name the bank group in a channel, of whatever rank, and the bank in the group.
+    reads_waiting : int
+        Reads, and as many reads back, that wait in a channel before it holds up those of others; at least 2. With few
+        one slot fills a channel's queue, and others stand idle behind it. A channel of gem5's controllers holds 32 of
+        them (``read_buffer_size`` of its memory interfaces), and so does that of the Zynq-7000 (UG585, 10.1).
     queue_cycles : int
         Cycles of the ends that a column may be ordered ahead of the channel's last one; at least 1.
     write_batch : int
@@ -44,11 +48,13 @@ class OpenRowParams:
     groups: tuple[str, ...] = ("rank", "bankgroup")
     banks: tuple[str, ...] = ("bank",)
     row: str = "row"
+    reads_waiting: int = 4
     queue_cycles: int = 48
     write_batch: int = 32
 
     def __post_init__(self) -> None:
         require_type("timing", self.timing, DramTiming)
+        require_int("reads_waiting", self.reads_waiting, 2)
         require_int("queue_cycles", self.queue_cycles, 1)
         require_int("write_batch", self.write_batch, 2)
         if self.write_batch & (self.write_batch - 1):

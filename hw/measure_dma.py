@@ -16,8 +16,12 @@ if TYPE_CHECKING:
 __all__ = ["DmaCase", "bench_sha256", "dma_sha256", "measure_case", "measured_cases"]
 
 _EVERY, _SOME, _FEW, _LITTLE = (1, 1), (2, 5), (1, 4), (1, 8)
+_ALL = (_EVERY, _SOME, (2, 7), _FEW, (1, 5), _LITTLE)
 """Beats that links take, of cycles. Over the first the end or its memory is what tokens wait for; the fewer there
 are, the more room the memories have for both directions."""
+
+_LONG_QUEUES = "long-queues"
+"""Bench that differs from that of a device in its memories alone, and so not where they take no time."""
 
 _TOKEN_BYTES = 1 << 20
 """Bytes of tokens that each end sends in a run."""
@@ -57,12 +61,17 @@ _LINKS = {
     ("scattered, 8 bits", "device", 1, True): (_EVERY, _SOME, _FEW, _LITTLE),
     ("scattered, no reorder", "no-reorder", 1, False): (_SOME,),
     ("scattered, no packing", "no-packing", 1, False): (_SOME,),
+    ("scattered, 32 reads wait", _LONG_QUEUES, 1, False): _ALL,
+    ("scattered, 8 bits, 32 reads wait", _LONG_QUEUES, 1, True): _ALL,
 }
 """Name, bench, tokens that lie together, and whether they are sent in 8 bits: links over which both directions go."""
 
 
 def measured_cases() -> list[DmaCase]:
-    """Return all runs: both directions over some links, and each by itself over one, at the sizes of a device."""
+    """Return all runs: both directions over some links, and each by itself over one, at the sizes of a device.
+
+    Memories take no time, and then have open rows.
+    """
     return [
         DmaCase(
             name=name,
@@ -74,7 +83,7 @@ def measured_cases() -> list[DmaCase]:
             link_beats=link,
         )
         for (name, bench, run_tokens, compressed), links in _LINKS.items()
-        for at_once in (True, False)
+        for at_once in ((False,) if bench == _LONG_QUEUES else (True, False))
         for direction, link in [
             *(("both", link) for link in links),
             *((direction, _SOME) for direction in ("near to far", "far to near") if bench == "device"),
@@ -119,6 +128,7 @@ def measure_case(case: DmaCase, *, seed: int) -> DmaPoint:
         compressed=case.compressed,
         reorder=params.near.reorder_depth > 1,
         packing=params.near.run_frames > 1,
+        reads_waiting=params.near_memory.reads_waiting,
         link_beats=case.link_beats,
         tokens=sum(count.tokens for count in every),
         cycles=max(count.cycles for count in every),

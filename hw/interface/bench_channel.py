@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["BenchChannel"]
 
-_READS_WAITING = 4
 _COUNT_BITS = 16
 
 
@@ -85,12 +84,12 @@ class BenchChannel(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Build the queues, the choice and the two ways back."""
         m = Module()
-        batch = self.params.write_batch
+        batch, waiting = self.params.write_batch, self.params.reads_waiting
         m.submodules.timer = timer = RowTimer(self.bench, self.end, self.params, looks=2)
         address = fetch_address_layout(self.end)
         checks_layout = data.StructLayout({"address": address, "written": _COUNT_BITS})
-        reads = SyncFIFO(width=fetch_layout(self.end).size, depth=_READS_WAITING)
-        checks = SyncFIFO(width=checks_layout.size, depth=_READS_WAITING)
+        reads = SyncFIFO(width=fetch_layout(self.end).size, depth=waiting)
+        checks = SyncFIFO(width=checks_layout.size, depth=waiting)
         writes = SyncFIFO(width=address.size, depth=2 * batch)
         m.submodules.reads, m.submodules.checks, m.submodules.writes = reads, checks, writes
 

@@ -113,12 +113,19 @@ def _with(**sizes: int) -> DmaBenchParams:
     return replace(_DEVICE, near=replace(_DEVICE.near, **sizes), far=replace(_DEVICE.far, **sizes))
 
 
+def _with_queues(reads_waiting: int) -> DmaBenchParams:
+    near, far = (replace(memory, reads_waiting=reads_waiting) for memory in (_DEVICE.near_memory, _DEVICE.far_memory))
+    return replace(_DEVICE, near_memory=near, far_memory=far)
+
+
 DMA_BENCHES = MappingProxyType(
     {
         "device": _DEVICE,
         "long-slots": _bench(_NEAR_LONG, _FAR_LONG, payload_beats=128),
         "no-reorder": _with(reorder_depth=1),
         "no-packing": _with(run_frames=1),
+        "long-queues": _with_queues(32),
     }
 )
-"""Benches by name: tokens of one head, tokens of eight heads in one slot, and what takes part left out."""
+"""Benches by name: tokens of one head, tokens of eight heads in one slot, what takes part left out, and memories in
+whose channels as many reads wait as in a controller's."""

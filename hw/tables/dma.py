@@ -48,6 +48,8 @@ class DmaPoint:
         Tokens that lie together.
     compressed, reorder, packing : bool
         Whether tokens went in 8 bits, reads could overtake each other, and frames shared flits.
+    reads_waiting : int
+        Reads that could wait in a channel of memories with open rows.
     link_beats : tuple of int
         Beats that the link took at most, of cycles.
     tokens, cycles : int
@@ -72,6 +74,7 @@ class DmaPoint:
     compressed: bool
     reorder: bool
     packing: bool
+    reads_waiting: int
     link_beats: tuple[int, int]
     tokens: int
     cycles: int

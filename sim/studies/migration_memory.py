@@ -3,9 +3,9 @@
 A slot each way is read, written and read back on the buses of either memory, whatever the link carries for it
 (:func:`hw.timing.dma_memory.bus_cycles`), so 8 bits can't bring more slots than the memories take. A row stands beside
 each point that was sent in 8 bits both ways over memories with open rows: what the buses alone would allow, and what
-part of the time they carry columns at the rate that was reached. The last row is the fastest of the links
-over which they brought what is asked. It is slower than that of which 8 bits would take as long as the memories do when
-the link does not matter: where both take nearly as long, each waits for the other now and then::
+part of the time they are in use at the rate that was reached. The last row is the fastest of the links over which 8
+bits brought what is asked. It is slower than the one over which they would take as long as the memories do when the
+link does not matter: where both take nearly as long, each waits for the other now and then::
 
     beats of a cycle = columns / (asked * share of 16 bits * cycles a slot each way over a link of a beat a cycle)
 """
@@ -28,7 +28,7 @@ _BUSES = Part("cycles of the buses", "modelled", "hw.timing.dma_memory.bus_cycle
 
 
 def memory_rows(table: DmaTable) -> list[dict[str, Any]]:
-    """Return a row for each point in 8 bits whose link decides, and one of the link from which on they gain enough.
+    """Return a row for each point in 8 bits whose link decides, and for each kind one of the link that is slow enough.
 
     Parameters
     ----------
@@ -40,12 +40,15 @@ def memory_rows(table: DmaTable) -> list[dict[str, Any]]:
         for point in table.points
         if point.compressed and point.direction == "both" and point.memories == "open-row"
     ]
-    decided = [point for point in packed if link_decides(point)]
-    rows = [_bound_row(point, table) for point in decided]
-    enough = [point for point in decided if _gain(point, table) >= COMPRESSED]
-    unbound = [point for point in packed if point.link_beats == (1, 1)]
-    if enough and unbound:
-        rows.append(_link_row(max(enough, key=_beats_a_cycle), unbound[0], table))
+    rows: list[dict[str, Any]] = []
+    for name in dict.fromkeys(point.name for point in packed):
+        mine = [point for point in packed if point.name == name]
+        decided = [point for point in mine if link_decides(point)]
+        rows += [_bound_row(point, table) for point in decided]
+        enough = [point for point in decided if _gain(point, table) >= COMPRESSED]
+        unbound = [point for point in mine if point.link_beats == (1, 1)]
+        if enough and unbound:
+            rows.append(_link_row(max(enough, key=_beats_a_cycle), unbound[0], table))
     return rows
 
 

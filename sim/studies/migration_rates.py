@@ -148,7 +148,7 @@ def raw_of(table: DmaTable, packed: DmaPoint) -> DmaPoint:
 
 def _sent_raw(point: DmaPoint, packed: DmaPoint) -> bool:
     """Return whether a point is another sent raw, all else alike."""
-    same = ("direction", "memories", "slot_bytes", "run_tokens", "reorder", "packing", "link_beats")
+    same = ("direction", "memories", "slot_bytes", "run_tokens", "reorder", "packing", "reads_waiting", "link_beats")
     return not point.compressed and all(getattr(point, name) == getattr(packed, name) for name in same)
 
 

@@ -54,6 +54,7 @@ def test_what_cannot_be_is_refused(part: dict[str, object], error: type[Exceptio
 @pytest.mark.parametrize(
     ("part", "message"),
     [
+        ({"reads_waiting": 1}, "reads_waiting must be at least 2, not 1"),
         ({"queue_cycles": 0}, "queue_cycles must be at least 1, not 0"),
         ({"write_batch": 1}, "write_batch must be at least 2, not 1"),
         ({"write_batch": 12}, "write_batch must be a power of two, not 12"),

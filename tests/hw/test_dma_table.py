@@ -18,6 +18,7 @@ POINT = DmaPoint(
     compressed=False,
     reorder=True,
     packing=True,
+    reads_waiting=4,
     link_beats=(2, 5),
     tokens=1400,
     cycles=29000,

@@ -40,6 +40,7 @@ class Bench:
             compressed=case.compressed,
             reorder=True,
             packing=True,
+            reads_waiting=4,
             link_beats=case.link_beats,
             tokens=100 * len(ways),
             cycles=1600 * cycles // beats,
@@ -114,5 +115,6 @@ def test_every_way_of_moving_is_measured() -> None:
     assert {case.bench for case in cases} == set(DMA_BENCHES)
     for name in {case.name for case in cases}:
         mine = [case for case in cases if case.name == name]
-        assert {case.at_once for case in mine} == {True, False}
+        # How many reads wait is no matter where memories take no time.
+        assert {case.at_once for case in mine} == ({False} if mine[0].bench == "long-queues" else {True, False})
         assert {case.link_beats for case in mine if case.direction == "both"} >= {(2, 5)}

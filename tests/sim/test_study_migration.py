@@ -164,6 +164,7 @@ def point(name: str, share: float, **changes: Any) -> DmaPoint:
         "compressed": False,
         "reorder": True,
         "packing": True,
+        "reads_waiting": 4,
         "link_beats": (1, 4),
         "tokens": 2000,
         "cycles": 68_000,

@@ -24,6 +24,7 @@ def _point(name: str, share: float, link: tuple[int, int], **changes: Any) -> Dm
         "compressed": name.endswith("8 bits"),
         "reorder": True,
         "packing": True,
+        "reads_waiting": 4,
         "link_beats": link,
         "tokens": 2000,
         "cycles": 68_000,
