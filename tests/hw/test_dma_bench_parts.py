@@ -10,6 +10,7 @@ import pytest
 from amaranth.sim import Simulator
 
 from hw.dma_bench_params import UNITS
+from hw.interface.bench_channel import BenchChannel
 from hw.interface.bench_link import BenchLink, Wire
 from hw.interface.bench_rows import RowTimer
 from hw.interface.dma_bench import DmaBench
@@ -69,6 +70,26 @@ def test_the_fifth_row_waits_for_the_first_of_four() -> None:
     """Opened at 0, 4, 8 and 12, the fifth at n_faw 26; the sixth, of the group of the first, 4 behind."""
     orders = [(0, 0, 1, 0), (1, 0, 1, 0), (2, 0, 1, 0), (3, 0, 1, 0), (0, 1, 1, 0), (1, 1, 1, 0)]
     assert columns_of(orders) == [(24, 1), (28, 1), (32, 1), (36, 1), (50, 1), (54, 1)]
+
+
+@pytest.mark.parametrize("waiting", [4, 32])
+def test_so_many_reads_wait_in_a_channel(waiting: int) -> None:
+    """While time stands still, columns of one bank are ordered for 24, 32, 40 and 48: the last is 48 cycles ahead."""
+    channel = BenchChannel(DDR4, DDR4.far, replace(DDR4.far_memory, reads_waiting=waiting))
+    taken = 0
+
+    async def drive(context: Any) -> None:
+        nonlocal taken
+        context.set(channel.fetch.valid, 1)
+        for _ in range(60):
+            taken += context.get(channel.fetch.ready)
+            await context.tick()
+
+    simulator = Simulator(channel)
+    simulator.add_clock(1e-9)
+    simulator.add_testbench(drive)
+    simulator.run()
+    assert taken == 4 + waiting
 
 
 @pytest.mark.parametrize(("beats", "cycles"), [(1, 1), (2, 5), (1, 4), (3, 7)])
