@@ -1,7 +1,8 @@
 """The GPUs' part of a step, by roofline.
 
 Every product of weights with a batch of activations takes ``max(flops / (n peak u_c), bytes / (n bandwidth u_m))`` on
-``n`` GPUs that split it evenly; ``u_c`` and ``u_m`` are the utilisations of ``calibration.toml``. A layer ends its
+``n`` GPUs that split it evenly; ``u_c`` and ``u_m`` are the utilisations of ``calibration.toml``. Cards on which
+products were measured have a ``u_m`` of their own and overlap both as :mod:`sim.products` says. A layer ends its
 attention and its feed-forward part with one ring all-reduce of the activations each (:mod:`sim.collectives`). Experts
 are split over the GPUs like any other matrix; how many a batch touches follows from the model's routing.
 """
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from hw.presets import Value
     from sim.collectives import Collectives
     from sim.models import Attention, Layer, Model
+    from sim.products import Products
     from sim.system import System
 
 __all__ = [
@@ -62,6 +64,11 @@ class Gpus(Protocol):
     @property
     def collectives(self) -> Collectives:
         """How they exchange over these links."""
+        ...
+
+    @property
+    def products(self) -> Products | None:
+        """What products were measured to reach on them; None where the calibration decides."""
         ...
 
 
@@ -112,9 +119,11 @@ def roofline_s(system: GpuUser, flops: float, read_bytes: float) -> float:
         Operations, and bytes of weights and activations, of all GPUs together.
     """
     count = system.gpu.count.integer
-    compute = system.gpu.peak_flops.number * count * factors()["gpu_compute_utilisation"].value
-    memory = system.gpu_bytes_per_s * count * factors()["gpu_memory_utilisation"].value
-    return max(flops / compute, read_bytes / memory)
+    measured = system.gpu.products
+    share = measured.read_share.number if measured else factors()["gpu_memory_utilisation"].value
+    compute_s = flops / (system.gpu.peak_flops.number * count * factors()["gpu_compute_utilisation"].value)
+    memory_s = read_bytes / (system.gpu_bytes_per_s * count * share)
+    return measured.seconds(compute_s, memory_s) if measured else max(compute_s, memory_s)
 
 
 def layer_time(system: GpuUser, model: Model, layer: Layer, batch: int) -> GpuTime:

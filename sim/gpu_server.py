@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hw.presets import Value
 from sim.collectives import COLLECTIVES, Collectives
+from sim.products import Products
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,6 +35,8 @@ class GpuNode:
         Share of the memory that a server uses.
     collectives : Collectives
         How they exchange over their links.
+    products : Products or None
+        What products were measured to reach; None where the calibration decides.
     idle_w, board_w : Value or None
         Power of one at rest and at most, its memory included; None where nothing published was found.
     """
@@ -46,6 +49,7 @@ class GpuNode:
     host_bytes_per_s: Value
     usable: Value
     collectives: Collectives = COLLECTIVES["nvlink"]
+    products: Products | None = None
     idle_w: Value | None = None
     board_w: Value | None = None
 
@@ -74,12 +78,16 @@ class GpuServer:
             value = getattr(self.gpu, item.name)
             if isinstance(value, Value):
                 yield f"gpu.{item.name}", value
+        if self.gpu.products:
+            for name, value in self.gpu.products.values():
+                yield f"gpu.products.{name}", value
 
 
 _ADA = "NVIDIA Ada GPU architecture whitepaper, GeForce RTX 4090"
 _BLACKWELL = "NVIDIA RTX PRO 6000 Blackwell Workstation Edition data sheet"
 _BLACKWELL_SERVER = "NVIDIA RTX PRO 6000 Blackwell Server Edition page and data sheet"
 _TWO_CARDS = "casys-kaist/LLMServingSim 1b2cc02, profiler/perf/RTXPRO6000/hardware.yaml"
+_MEASURED = "casys-kaist/LLMServingSim, profiler/perf/*/meta-llama/Llama-3.1-8B/bf16/tp1/dense.csv"
 _H100 = "NVIDIA H100 SXM data sheet"
 _H100_IDLE_W = Value(
     80.3, "W", "serialalice.pt GPU energy benchmark: an H200 without load, measured; taken for the H100, the same die"
@@ -88,6 +96,17 @@ _H100_BOARD_W = Value(700.0, "W", f"{_H100}: up to 700 W")
 _VLLM_SHARE = Value(0.9, "1", "vLLM documentation: gpu_memory_utilization, default")
 _ONE = Value(1, "1", "one card")
 
+_RTX_PRODUCTS = Products(
+    read_share=Value(
+        0.935,
+        "1",
+        f"{_MEASURED}: 234,881,024 bytes of weights meet two tokens in 157.2 us on an RTX PRO 6000 Server Edition and "
+        "in 249.1 us on an RTX 4090, the same share of 1,597 and 1,008 GB/s",
+    ),
+    overlap=Value(
+        2.0, "1", f"chosen: {_MEASURED}; 64, 128 and 512 tokens take 171, 181 and 350 us there, 165, 181 and 361 by it"
+    ),
+)
 _RTX_PRO_6000 = GpuNode(
     count=_ONE,
     peak_flops=Value(
@@ -102,6 +121,7 @@ _RTX_PRO_6000 = GpuNode(
     usable=_VLLM_SHARE,
     collectives=COLLECTIVES["pcie"],
     board_w=Value(600.0, "W", f"{_BLACKWELL}: total board power 600 W"),
+    products=_RTX_PRODUCTS,
 )
 
 _SERVERS = (
@@ -133,6 +153,7 @@ _SERVERS = (
             usable=_VLLM_SHARE,
             collectives=COLLECTIVES["pcie"],
             board_w=Value(450.0, "W", f"{_ADA}: total graphics power 450 W"),
+            products=_RTX_PRODUCTS,
         ),
     ),
     GpuServer("rtx-pro-6000", "one RTX PRO 6000 Blackwell, Workstation Edition", _RTX_PRO_6000),

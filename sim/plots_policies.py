@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["policies_figure"]
 
 _PARTS = {
-    "gpu_and_host": "#4c72b0",
+    "gpu": "#4c72b0",
     "attention": "#55a868",
     "labels": "#8172b3",
     "migration": "#c44e52",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -84,7 +84,7 @@ def _compare(as_json: bool, recordings: dict[str, Any]) -> int:
 def _fit(as_json: bool, recordings: dict[str, Any]) -> int:
     entry = next(entry for entry in RUNS if entry.fit)
     found, left = fit_factors(entry, *recordings[entry.name], say=lambda text: print(text, file=sys.stderr, flush=True))
-    values = dict(zip(SERVER_FACTORS, (found.attention_utilisation, found.step_s, found.request_s), strict=True))
+    values = dict(zip(SERVER_FACTORS, astuple(found), strict=True))
     if as_json:
         known = {name: {"fitted": value, "used": factors()[name].value} for name, value in values.items()}
         sys.stdout.write(to_json({"run": entry.name, "rms": left, "factors": known, "manifest": manifest(known)}))

@@ -55,7 +55,8 @@ def decode_parts(
     head : bool
         Embedding and output head are part of the step.
     """
-    steps = GpuStepModel(server, model, ServerFactors(attention_utilisation, step_s=0.0, request_s=0.0))
+    used = ServerFactors(attention_utilisation, tile_utilisation=1.0, kernel_s=0.0)
+    steps = GpuStepModel(server, model, used)
     seconds = steps.step_s(
         StepWork(
             decoding=batch,

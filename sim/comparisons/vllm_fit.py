@@ -1,10 +1,9 @@
 """Fits the server's factors to every second request of one recording, within the bounds of ``calibration.toml``.
 
 What is minimised is the sum of squares of ``ln(ours / recorded)`` of each request's TPOT, and of its TTFT plus a
-second: a second added keeps requests that hardly waited from counting more than those that did. Gauss-Newton steps,
-each factor measured in the width of its bounds, with derivatives by differences of 2 % of it; a step that betters
-nothing is halved, and a factor that would leave its bounds stays at the bound while the others are solved for again.
-Nothing is drawn.
+second: a second added keeps requests that hardly waited from counting more than those that did. Which request runs
+when changes with the factors, so that the sum has steps and slopes lead astray: a simplex is moved instead (Nelder and
+Mead), each factor measured in the width of its bounds, from the middle of the bounds. Nothing is drawn.
 """
 
 from __future__ import annotations
@@ -27,12 +26,11 @@ if TYPE_CHECKING:
 
     Vector = npt.NDArray[np.float64]
 
-__all__ = ["bounded_step", "fit_factors", "residuals"]
+__all__ = ["fit_factors", "least", "residuals"]
 
 _TTFT_OFFSET_S = 1.0
-_DIFFERENCE = 0.02
-_STEPS = 8
-_HALVINGS = 4
+_SIZE = 0.2
+_ROUNDS = 60
 _ENOUGH = 1e-3
 
 
@@ -44,29 +42,42 @@ def residuals(ours: Times, recorded: Times) -> Vector:
     return np.concatenate([tpot, ttft])
 
 
-def bounded_step(slopes: Vector, values: Vector, point: Vector) -> Vector:
-    """Return where ``values + slopes (x - point)`` is least in squares, ``x`` from 0 to 1.
+def least(function: Callable[[Vector], float], start: Vector, *, rounds: int) -> tuple[Vector, float]:
+    """Return where in the unit cube a function is least, and its value there, by Nelder's and Mead's simplex.
 
-    Factors that leave their bounds are put at them, one round after the other, and the rest solved for again.
-
-    Parameters
-    ----------
-    slopes : ndarray, shape (residuals, factors)
-    values : ndarray, shape (residuals,)
-        Residuals at ``point``.
-    point : ndarray, shape (factors,)
+    The worst corner is reflected at the mean of the others, twice as far where that is the best so far, half as far
+    where it is still the worst; if that betters nothing, all corners move half way to the best. Corners outside the
+    cube are put on its faces. It ends after ``rounds``, or when the simplex is smaller than a thousandth.
     """
-    found = point.copy()
-    free = np.ones(len(point), np.bool_)
-    while free.any():
-        held = values + slopes[:, ~free] @ (found - point)[~free]
-        found[free] = point[free] - np.linalg.lstsq(slopes[:, free], held, rcond=None)[0]
-        outside = free & ((found < 0.0) | (found > 1.0))
-        if not outside.any():
+    corners = np.clip(start + _SIZE * np.vstack([np.zeros(len(start)), np.eye(len(start))]), 0.0, 1.0)
+    values = np.array([function(corner) for corner in corners])
+    for _ in range(rounds):
+        order = np.argsort(values, kind="stable")
+        corners, values = corners[order], values[order]
+        if np.ptp(corners, axis=0).max() < _ENOUGH:
             break
-        found = np.clip(found, 0.0, 1.0)
-        free &= ~outside
-    return found
+        centre = corners[:-1].mean(axis=0)
+        away = centre - corners[-1]
+        point, value = _tried(function, centre + away)
+        if value < values[0]:
+            further = _tried(function, centre + 2.0 * away)
+            if further[1] < value:
+                point, value = further
+        elif value >= values[-2]:
+            point, value = _tried(function, centre - 0.5 * away)
+        if value < values[-1]:
+            corners[-1], values[-1] = point, value
+        else:
+            corners = (corners + corners[0]) / 2
+            values = np.array([values[0], *(function(corner) for corner in corners[1:])])
+    best = int(values.argmin())
+    return corners[best], float(values[best])
+
+
+def _tried(function: Callable[[Vector], float], point: Vector) -> tuple[Vector, float]:
+    """Return a point put into the unit cube, and the function's value there."""
+    inside = np.clip(point, 0.0, 1.0)
+    return inside, function(inside)
 
 
 def fit_factors(
@@ -81,39 +92,20 @@ def fit_factors(
     recorded : Times
         What the requests of the recording saw.
     say : callable
-        Told what each step reached.
+        Told what each try gave.
     """
     used = [factors()[name] for name in SERVER_FACTORS]
     low = np.array([factor.bounds[0] for factor in used])
     width = np.array([factor.bounds[1] for factor in used]) - low
 
-    def values(point: Vector) -> Vector:
-        return residuals(simulate(entry, requests, ServerFactors(*(low + width * point).tolist())), recorded)
+    def of(point: Vector) -> ServerFactors:
+        return ServerFactors(*(low + width * point).tolist())
 
-    point = (np.array([factor.default for factor in used]) - low) / width
-    now = values(point)
-    for number in range(_STEPS):
-        # A factor at its upper bound is varied downwards.
-        signs = np.where(point + _DIFFERENCE > 1.0, -_DIFFERENCE, _DIFFERENCE)
-        slopes = np.stack(
-            [(values(point + np.eye(len(point))[i] * sign) - now) / sign for i, sign in enumerate(signs)], 1
-        )
-        wanted = bounded_step(slopes, now, point)
-        for halving in range(_HALVINGS):
-            candidate = point + (wanted - point) / 2**halving
-            then = values(candidate)
-            if then @ then < now @ now:
-                break
-        else:
-            break
-        gain = 1.0 - (then @ then) / (now @ now)
-        point, now = candidate, then
-        say(f"step {number + 1}: rms {_rms(now):.5f}")
-        if gain < _ENOUGH:
-            break
-    return ServerFactors(*(low + width * point).tolist()), _rms(now)
+    def rms(point: Vector) -> float:
+        left = residuals(simulate(entry, requests, of(point)), recorded)
+        found = float(np.sqrt(np.mean(left**2)))
+        say(f"{of(point)}: rms {found:.5f}")
+        return found
 
-
-def _rms(values: Vector) -> float:
-    """Return the root mean square."""
-    return float(np.sqrt(np.mean(values**2)))
+    point, found = least(rms, np.full(len(used), 0.5), rounds=_ROUNDS)
+    return of(point), found

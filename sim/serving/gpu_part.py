@@ -1,4 +1,4 @@
-"""The GPUs' and the host's part of a server's step: products, all-reduces, attention of prompts, host overhead."""
+"""The GPUs' part of a server's step: products, all-reduces, attention of prompts, kernels."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from sim.expert_parallel import group_of, grouped_layer_time
 from sim.gpu import head_time, layer_time, prompt_attention_s
 from sim.gpu_server import GpuServer
+from sim.serving.kernels import layer_kernels
 
 if TYPE_CHECKING:
     from sim.gpu import GpuTime, GpuUser
@@ -37,9 +38,10 @@ class GpuPart:
 
     def __init__(self, machine: GpuUser, model: Model, factors: ServerFactors, *, groups: int = 1) -> None:
         self._groups_of_gpus = groups
-        self._machine, self._model, self._factors = machine, model, factors
+        self._machine, self._model = machine, model
         self._group = group_of(machine, groups) if isinstance(machine, GpuServer) else machine
         self._groups = model.layer_groups()
+        self._kernels_s = factors.kernel_s * sum(count * layer_kernels(layer) for layer, count in self._groups)
         self._products: dict[tuple[int, int], float] = {}
         self._heads: dict[int, float] = {}
         self._decoding: dict[tuple[int, int], float] = {}
@@ -99,8 +101,7 @@ class GpuPart:
 
     def _whole_s(self, work: StepWork, near_context: int) -> float:
         """Return the seconds of everything here."""
-        requests = -(-(work.decoding + work.prompt_requests) // self._groups_of_gpus)
         busiest, share = work.busiest_tokens(self._groups_of_gpus)
         products = self.products_s(work.tokens, busiest) if work.tokens else 0.0
         prompts = self.prompts_s(work, near_context, share)
-        return products + self.head_s(work.ending) + prompts + self._factors.host_s(requests)
+        return products + self.head_s(work.ending) + prompts + self._kernels_s

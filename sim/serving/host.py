@@ -1,4 +1,4 @@
-"""What a server's host and its attention kernels add to a step: free factors, fitted to a real server or left out."""
+"""What a server's kernels add to a step: free factors, fitted to a real server or left out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sim.calibration import factors
 
 __all__ = ["SERVER_FACTORS", "ServerFactors", "calibrated_factors", "default_factors"]
 
-SERVER_FACTORS = ("gpu_attention_utilisation", "host_step_s", "host_request_s")
+SERVER_FACTORS = ("gpu_attention_utilisation", "gpu_tile_utilisation", "gpu_kernel_s")
 """Their names in ``calibration.toml``, in the order of the fields of :class:`ServerFactors`."""
 
 
@@ -20,17 +20,16 @@ class ServerFactors:
     ----------
     attention_utilisation : float
         Share of peak bandwidth at which GPUs read keys and values of requests that decode.
-    step_s, request_s : float
-        Host's time a step, and a request of it, while the GPUs wait.
+    tile_utilisation : float
+        Share of peak operations at which they compute attention of such requests in a step that has prompts too
+        (:mod:`sim.serving.kernels`).
+    kernel_s : float
+        Time of a kernel beyond its reads and operations; what a step's host adds is in it.
     """
 
     attention_utilisation: float
-    step_s: float
-    request_s: float
-
-    def host_s(self, requests: int) -> float:
-        """Return the host's time of a step with so many requests."""
-        return self.step_s + self.request_s * requests
+    tile_utilisation: float
+    kernel_s: float
 
 
 def calibrated_factors() -> ServerFactors:

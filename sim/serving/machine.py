@@ -6,7 +6,6 @@ in all of them.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sim.errors import CapacityError
@@ -120,17 +119,15 @@ def step_model(
         return _stage_model(machine, model, factors, power_cap=power_cap, sparsity=sparsity, groups=groups)
     stages = parallelism.pipeline_parallel
     stage = stage_machine(machine, stages)
-    inside = replace(factors, step_s=0.0, request_s=0.0)
     models: dict[Model, StageModel] = {}
     for part in stage_models(model, stages):
         if part not in models:
-            models[part] = _stage_model(stage, part, inside, power_cap=power_cap, sparsity=sparsity)
+            models[part] = _stage_model(stage, part, factors, power_cap=power_cap, sparsity=sparsity)
     return PipelineStepModel(
         [models[part] for part in stage_models(model, stages)],
         parallelism,
         stage.gpu,
         hidden=model.hidden,
-        factors=factors,
     )
 
 

@@ -8,7 +8,7 @@ next step enters when the first stage is free and its own tokens are there. So a
 With fewer micro-batches than stages the first stage waits for its tokens: ``(P - m) t`` of the step is a bubble. Every
 micro-batch reads the weights of its stage anew. Micro-batches are taken to be alike; where tokens do not divide, each
 is as large as the largest. A GPU sends the activations of all tokens of a micro-batch to its counterpart of the next
-stage. The host works once a step.
+stage.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from sim.gpu import Gpus
     from sim.serving.batch import StepWork
-    from sim.serving.host import ServerFactors
     from sim.serving.parallelism import Parallelism
 
 __all__ = ["PipelineStepModel", "StageModel", "micro_batch"]
@@ -83,14 +82,12 @@ class PipelineStepModel:
     Parameters
     ----------
     stages : sequence of StageModel
-        One a stage, without a host; stages that are alike may be the same object.
+        One a stage; stages that are alike may be the same object.
     parallelism : Parallelism
     gpu : Gpus
         Those of a stage, and their links to the next.
     hidden : int
         Elements that a token's activations have between stages.
-    factors : ServerFactors
-        Of which the host's time counts here.
     """
 
     def __init__(
@@ -100,12 +97,11 @@ class PipelineStepModel:
         gpu: Gpus,
         *,
         hidden: int,
-        factors: ServerFactors,
     ) -> None:
         self._stages = list(stages)
-        self._parallelism, self._gpu, self._factors = parallelism, gpu, factors
+        self._parallelism, self._gpu = parallelism, gpu
         self._token_bytes = hidden * ACTIVATION_BYTES
-        self._parts: dict[str, float] = {"host": 0.0, "send": 0.0, "bubble": 0.0}
+        self._parts: dict[str, float] = {"send": 0.0, "bubble": 0.0}
 
     def step_s(self, work: StepWork) -> float:
         """Return the seconds that a step takes."""
@@ -114,14 +110,12 @@ class PipelineStepModel:
         sent = send_s(self._gpu.collectives, part.tokens * self._token_bytes, self._gpu.allreduce_bytes_per_s.number)
         slowest, inside = self._slowest(part)
         stage_s = slowest + sent
-        host_s = self._factors.host_s(work.decoding + work.prompt_requests)
         bubble_s = max(0, len(self._stages) - count) * stage_s
         for name, seconds in inside.items():
             self._parts[name] = self._parts.get(name, 0.0) + count * seconds
         self._parts["send"] += count * sent
         self._parts["bubble"] += bubble_s
-        self._parts["host"] += host_s
-        return count * stage_s + bubble_s + host_s
+        return count * stage_s + bubble_s
 
     def parts_s(self) -> dict[str, float]:
         """Return the seconds of all steps so far by part: those of the slowest stage, and of the pipeline."""

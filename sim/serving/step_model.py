@@ -111,7 +111,7 @@ class TierStepModel:
     def parts_s(self) -> dict[str, float]:
         """Return the seconds of all steps so far by part."""
         return {
-            "gpu_and_host": self.gpu_s,
+            "gpu": self.gpu_s,
             "attention": self.attention_s,
             "fetch": self.fetch_s,
             "scatter": self.scatter_s,
