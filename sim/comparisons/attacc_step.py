@@ -1,9 +1,10 @@
 """Decode steps by AttAcc's simulator beside ours: attention on GPUs, and on its computing memories.
 
 Steps on GPUs stand twice, with our factors and with what AttAcc assumes: an all-reduce as 7 sends of 6.06 us each, at
-111 GB/s, and attention in whole waves of a head a core over 108 cores, so that the 12 heads of a GPU at batch 1 use a
-ninth of its memory's rate. It takes matrix products at our utilisations (ours are its own). Norms and activations cost
-it 7 to 8 us each, which our roofline has in no product: they are left out, as are embedding and head, which it has not.
+111 GB/s, attention in whole waves of a head a core over 108 cores, so that the 12 heads of a GPU at batch 1 use a
+ninth of its memory's rate, and two norms and an activation a layer of 7 to 8 us each, which our roofline has in no
+product. It takes matrix products at our utilisations (ours are its own), but fills cores in whole waves there too.
+Embedding and head are left out, which it has not.
 
 Attention on computing memories: the heads of all requests over 40 stacks, of these the fullest, and of its 16 channels
 the fullest; ours are cycles of that channel by the tables measured on our RTL, with the first refresh due after one
@@ -23,11 +24,14 @@ from sim.calibration import factors
 from sim.collectives import Collectives, Protocol
 from sim.comparisons.gpu_step import StepParts, decode_parts, step_rows
 from sim.comparisons.row import comparison_row
+from sim.gpu import ACTIVATION_BYTES
 from sim.gpu_server import GpuNode, GpuServer
 from sim.model_config import load_model
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from sim.models import Model
 
 __all__ = [
     "GPU_STEPS",
@@ -101,7 +105,8 @@ STEP_TABLES = ("attacc", "attacc-bankgroup")
 STEP_NOTES = (
     "GPU attention: AttAcc runs a head a core of 108, in whole waves; kernels that split a context use all at batch 1",
     "exchange: AttAcc's all-reduce is 7 sends of 6.06 us, 42 us before any byte; NCCL's LL ring takes 15 us",
-    "steps: AttAcc adds norms and activations at 7 to 8 us each, which a roofline of products has not",
+    "  of 12 rows hold: with our factors none, with its waves alone the 4 of attention, with its sends alone the 4 of",
+    "  exchange, with both and its norms all; what steps then lack, 5 to 6 %, are waves of cores in its products",
     "memory, batch 1: AttAcc takes 3.76 us with 3 heads on a stack's 16 channels, 3.02 with 2; ours is one a channel",
 )
 """What is not like for like."""
@@ -137,6 +142,20 @@ def _assumed(server: GpuServer) -> GpuServer:
     return replace(server, gpu=gpu)
 
 
+def _norms_s(model: Model, batch: int) -> float:
+    """Return the seconds of all layers' two norms and activation: AttAcc, devices.py, lines through measured times.
+
+    ``6.87 us + 1.6e-6 us a byte`` a norm and ``8.29 us + 0.447e-6 us a byte`` an activation on 1,555 GB/s of memory,
+    bytes that are read and written; inner activations are divided over the GPUs.
+    """
+    network = model.layers[0].feed_forward
+    normed = 3 * batch * model.hidden * ACTIVATION_BYTES
+    active = network.matrices * batch * network.dense_width // _GPUS * ACTIVATION_BYTES
+    slower = 1555e9 / attacc_gpus().gpu_bytes_per_s
+    layer_us = 2 * (6.87 + 1.6e-6 * slower * normed) + 8.29 + 0.447e-6 * slower * active
+    return len(model.layers) * layer_us * 1e-6
+
+
 def _wave_share(heads: int) -> float:
     """Return the part of the cores that work when so many heads, one a core, run in whole waves."""
     return heads / (math.ceil(heads / _CORES) * _CORES)
@@ -170,6 +189,7 @@ def _gpu_rows(step: GpuStep) -> list[dict[str, Any]]:
         parts(server, fitted.default),
         parts(_assumed(server), memory * _wave_share(model.attention.num_heads // _GPUS * step.batch)),
     )
+    alike = replace(alike, step_s=alike.step_s + _norms_s(model, step.batch))
     return [
         *step_rows(name, step.parts, ours, default, source=_SOURCE, note="our factors; limit 15 %"),
         *step_rows(
