@@ -24,7 +24,8 @@ class GpuPart:
     All tokens of a step, decoded ones and those of prompts, go through the layers together; a mixture's experts are
     those that they touch. Logits are computed for the requests that get a token. Attention of prompts takes
     ``2 (d_k + d_v)`` operations a head and pair, by roofline against the stored keys and values that it reads; layers
-    with a window see at most a window's pairs a token.
+    with a window see at most a window's pairs a token. Every kernel takes a time of its own; where memories
+    compute attention, sends of queries and outputs stand for its kernels.
 
     Parameters
     ----------
