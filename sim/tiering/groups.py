@@ -6,7 +6,9 @@ those that come or move later go to the group with the fewest reads in ten steps
 tokens are followed their groups are as well. Where they are counted, reads are taken to be strewn over the groups by
 chance: greedy placement evens out what lasts, which is little where prompts are longer than answers.
 
-Groups of different channels that share a request and KV head are taken to be as full as those of one.
+Banks that read in lock step, as those of the RTL's channels do, take longer still where groups want tokens of different
+rows: they read what any of them wants (``nearkv study selection``). Groups of different channels that share a request
+and KV head are taken to be as full as those of one.
 """
 
 from __future__ import annotations
