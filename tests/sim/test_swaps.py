@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.tiering.policies import POLICIES
@@ -28,12 +28,14 @@ def _loop(near: list[int], far: list[int], budget: int, needed: float) -> int:
     return swaps
 
 
+@settings(deadline=None)
 @given(near=WHOLE, far=WHOLE, budget=st.integers(0, 15), needed=st.one_of(st.integers(-2, 40), st.just(float("inf"))))
 def test_swaps_are_those_of_a_loop(near: list[int], far: list[int], budget: int, needed: float) -> None:
     found = swap_count(_ranked(near, near=True), _ranked(far, near=False), budget=budget, needed=needed)
     assert np.ceil(found - 1e-9) == _loop(near, far, budget, needed)
 
 
+@settings(deadline=None)
 @given(near=WHOLE, far=WHOLE, budget=st.integers(0, 15), needed=st.integers(-2, 40))
 def test_entries_with_counts_are_as_many_single_ones(near: list[int], far: list[int], budget: int, needed: int) -> None:
     def grouped(values: list[int], *, near: bool) -> Ranked:
@@ -73,6 +75,7 @@ def _algorithm(tiers: list[list[float]], x: float, y: float, budget: int) -> tup
     return swaps[0], swaps[1]
 
 
+@settings(deadline=None)
 @given(
     tiers=st.lists(st.lists(st.integers(1, 64), min_size=1, max_size=9), min_size=3, max_size=3),
     x=st.sampled_from([1.0, 2.5, 8.0]),
