@@ -162,7 +162,7 @@ class ScoreWork:
         """
         groups, most = self.groups(params), params.max_groups
         if groups > most:
-            lanes = params.spec.lanes(self.mode)
+            lanes = params.spec.lanes(self.mode, self.dim)
             raise ValueError(f"heads must be at most {most * lanes}, max_groups of {lanes}, not {self.heads}")
         rows = groups * self.vector_beats(params)
         if rows > params.query_rows:
@@ -172,7 +172,7 @@ class ScoreWork:
 
     def groups(self, params: IndexScoreParams) -> int:
         """Return the groups of heads."""
-        return params.spec.groups(self.mode, self.heads)
+        return params.spec.groups(self.mode, self.heads, self.dim)
 
     def vector_beats(self, params: IndexScoreParams) -> int:
         """Return the beats of a vector."""

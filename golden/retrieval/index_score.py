@@ -81,7 +81,7 @@ def index_scores(
         dots = np.where(dots <= 0, np.float32(0), dots)
     terms = (weights * dots).T
     join = _larger if mode.largest else np.add
-    lanes = spec.lanes(mode)
+    lanes = spec.lanes(mode, query.shape[1])
     total = _tree(terms[:lanes], join)
     for start in range(lanes, len(terms), lanes):
         total = join(total, _tree(terms[start : start + lanes], join))
@@ -121,7 +121,7 @@ def score_error_bound(
     heads, dim = query.shape
     elements = spec.elements(mode)
     inside = 1 + (elements.bit_length() - 1) + spec.vector_beats(mode, dim) * mode.columns if mode.wide else 1
-    roundings = inside + 1 + (spec.lanes(mode) - 1).bit_length() + spec.groups(mode, heads) + 1
+    roundings = inside + 1 + (spec.lanes(mode, dim) - 1).bit_length() + spec.groups(mode, heads, dim) + 1
     relative = (1 + 2.0**-24) ** roundings - 1
     least = 2.0**-149
     absolute = (weight.sum() * dim * mode.columns + heads) * least * factor + least

@@ -82,7 +82,8 @@ class ScoreSpec:
     beat_bytes : int
         Bytes of keys that are looked at together; a power of two from 8 to 64.
     head_lanes, wide_head_lanes : int
-        Heads that are summed together, of E4M3 and of 16-bit queries; 1 to 64, the second at most the first.
+        Heads that are summed together, of E4M3 and of 16-bit queries; 1 to 64, the second at most the first. Of vectors
+        of 16 bits that half a beat holds, twice the second where that is not more than the first.
     wide_format : FloatFormat
         The 16-bit format: bf16 or fp16.
 
@@ -128,13 +129,19 @@ class ScoreSpec:
         """Return the keys that share a beat: two where half of it holds a vector, which pages do not."""
         return 2 if not mode.bounds and 2 * dim <= self.elements(mode) else 1
 
-    def lanes(self, mode: ScoreMode) -> int:
-        """Return the heads of a group, whose terms are summed together."""
-        return self.wide_head_lanes if mode.wide else self.head_lanes
+    def shares_lanes(self, mode: ScoreMode, dim: int) -> bool:
+        """Return whether two heads share the products of a beat: of 16 bits, where half a beat holds a vector."""
+        return mode.wide and self.beat_keys(mode, dim) > 1 and 2 * self.wide_head_lanes <= self.head_lanes
 
-    def groups(self, mode: ScoreMode, heads: int) -> int:
+    def lanes(self, mode: ScoreMode, dim: int) -> int:
+        """Return the heads of a group, whose terms are summed together."""
+        if not mode.wide:
+            return self.head_lanes
+        return self.wide_head_lanes * (1 + self.shares_lanes(mode, dim))
+
+    def groups(self, mode: ScoreMode, heads: int, dim: int) -> int:
         """Return the groups of so many heads."""
-        return -(-heads // self.lanes(mode))
+        return -(-heads // self.lanes(mode, dim))
 
 
 KARAT_SCORES = ScoreSpec()

@@ -48,8 +48,8 @@ class IndexScore(wiring.Component):
 
     G groups of heads, vectors of 128 elements and beats of 32 bytes; 64 heads of DeepSeek's indexer are 3 groups of 22,
     12.1 cycles a key, where a channel of a KARAT device takes 12.9 cycles of 1.83 GHz to deliver it. Vectors of half a
-    beat, such as labels of 8 channels, lie two in one and have their turns one after the other. Every switch goes with
-    every other one and with both formats.
+    beat, such as labels of 8 channels, lie two in one and have their turns one after the other; of 16 bits each meets
+    2 * ``wide_head_lanes`` heads at once. Every switch goes with every other one and with both formats.
 
     Protocol
     --------
@@ -132,7 +132,7 @@ class IndexScore(wiring.Component):
         m.submodules.heads = heads = Heads(params)
         wiring.connect(m, wiring.flipped(self.keys), keys.keys)
         m.d.comb += [keys.config.eq(config), heads.config.eq(config)]
-        vectors = data.ArrayLayout(params.beat_bits, spec.head_lanes)
+        vectors = data.ArrayLayout(params.beat_bits // 2, 2 * spec.head_lanes)
         m.submodules.vectors = store = memory.Memory(shape=vectors, depth=len(number_below(params.query_rows)), init=[])
         m.submodules.weights = weights = memory.Memory(
             shape=data.ArrayLayout(FP32.bits, spec.head_lanes), depth=len(number_below(params.max_groups)), init=[]
@@ -143,6 +143,7 @@ class IndexScore(wiring.Component):
         m.d.comb += [query.addr.eq(keys.row), query.en.eq(keys.row_read)]
         steps = delayed(m, "step", keys.step, params.wide_stages + 2)
         exact, wide = (steps[stages:][:3] for stages in (params.exact_stages, params.wide_stages))
+        wide_dots: list[WideDot] = []
         for lane in range(spec.head_lanes):
             m.submodules[f"exact_{lane}"] = exact_dot = ExactDot(params)
             m.submodules[f"round_{lane}"] = rounded = RoundDot(params)
@@ -150,13 +151,16 @@ class IndexScore(wiring.Component):
             dots, dot = [exact_dot], rounded.o
             if lane < spec.wide_head_lanes:
                 m.submodules[f"wide_{lane}"] = wide_dot = WideDot(params)
-                m.d.comb += wide_dot.counted.eq(wide[0])
+                m.d.comb += [wide_dot.counted.eq(wide[0]), wide_dot.shares.eq(config.shares)]
+                wide_dots.append(wide_dot)
                 dots, dot = [exact_dot, wide_dot], Mux(config.wide, wide_dot.dot, dot)
+            elif lane < 2 * spec.wide_head_lanes:
+                dot = Mux(config.wide, wide_dots[lane - spec.wide_head_lanes].upper, dot)
             for unit in dots:
                 m.d.comb += [
                     unit.step.eq(keys.step),
                     unit.bounds.eq(config.bounds),
-                    unit.query.eq(query.data[lane]),
+                    unit.query.eq(Cat(query.data[2 * lane], query.data[2 * lane + 1])),
                     unit.key.eq(keys.key),
                 ]
             m.d.sync += heads.dots[lane].eq(dot)
@@ -195,8 +199,17 @@ class IndexScore(wiring.Component):
         row, beat = Signal(number_below(params.query_rows)), Signal(number_below(params.query_rows))
         lane, group = Signal(number_below(spec.head_lanes)), Signal(config.groups.shape())
         arrives, last_head, full = Signal(), Signal(), Signal()
-        chosen = Const(1, spec.head_lanes) << lane
-        last_lane = Mux(config.wide, spec.wide_head_lanes - 1, spec.head_lanes - 1)
+        chosen, halves = Const(1, spec.head_lanes) << lane, Const(3, 2 * spec.head_lanes) << (lane << 1)
+        wide_lanes, half = spec.wide_head_lanes, params.beat_bits // 2
+        last_lane = Mux(config.wide, Mux(config.shares, 2 * wide_lanes, wide_lanes) - 1, spec.head_lanes - 1)
+        lower, upper = self.query.payload.elements[:half], self.query.payload.elements[half:]
+        with m.If(config.shares):
+            # Heads beyond the lanes of 16-bit products fill those lanes' upper halves.
+            m.d.comb += vectors.en.eq(
+                Mux(arrives, Cat(Cat(chosen[place], chosen[place + wide_lanes]) for place in range(wide_lanes)), 0)
+            )
+        with m.Else():
+            m.d.comb += vectors.en.eq(Mux(arrives, halves, 0))
         m.d.comb += [
             self.command.ready.eq(state == _State.IDLE),
             self.query.ready.eq(state == _State.LOAD),
@@ -204,8 +217,7 @@ class IndexScore(wiring.Component):
             last_head.eq((group == config.groups) & (lane == config.last_lane)),
             full.eq(last_head & (beat == config.beats)),
             vectors.addr.eq(row),
-            vectors.data.eq(Cat(self.query.payload.elements for _ in range(spec.head_lanes))),
-            vectors.en.eq(Mux(arrives, chosen, 0)),
+            vectors.data.eq(Cat(lower, Mux(config.shares, lower, upper)).replicate(spec.head_lanes)),
             weights.addr.eq(group),
             weights.data.eq(Cat(self.query.payload.weight for _ in range(spec.head_lanes))),
             weights.en.eq(Mux(arrives, chosen, 0)),

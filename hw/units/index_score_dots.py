@@ -55,6 +55,8 @@ class _Dot(wiring.Component):
         Sizes of the unit.
     dot : ShapeLike
         Shape of the dot product.
+    more : dict, optional
+        Further members.
 
     Members
     -------
@@ -70,7 +72,7 @@ class _Dot(wiring.Component):
         The sum so far, in the cycle after ``counted``.
     """
 
-    def __init__(self, params: IndexScoreParams, dot: ShapeLike) -> None:
+    def __init__(self, params: IndexScoreParams, dot: ShapeLike, more: dict[str, wiring.Member] | None = None) -> None:
         self.params = params
         super().__init__(
             {
@@ -80,6 +82,7 @@ class _Dot(wiring.Component):
                 "query": In(params.beat_bits),
                 "key": In(params.beat_bits),
                 "dot": Out(dot),
+                **(more or {}),
             }
         )
 
@@ -200,7 +203,8 @@ class RoundDot(wiring.Component):
 class WideDot(_Dot):
     """``q . k`` of one head over beats of 16-bit elements in fp32: products, a tree over a beat, beats in order.
 
-    A register stands behind the products and behind each level of the tree, ``params.wide_stages`` in all.
+    A register stands behind the products and behind each level of the tree, ``params.wide_stages`` in all. Two heads
+    may share a beat: then each half of it has a sum of its own, and a key has no further beat.
 
     Parameters
     ----------
@@ -209,12 +213,19 @@ class WideDot(_Dot):
 
     Members
     -------
+    shares : In(1)
+        The halves of a beat are summed apart.
     dot : Out(32)
-        fp32 code of the sum so far; the others as of every dot product.
+        fp32 code of the sum so far, or of the lower half's; the others as of every dot product.
+    upper : Out(32)
+        fp32 code of the upper half's sum, at the same time.
     """
 
+    shares: Signal
+    upper: Signal
+
     def __init__(self, params: IndexScoreParams) -> None:
-        super().__init__(params, FP32.bits)
+        super().__init__(params, FP32.bits, {"shares": In(1), "upper": Out(FP32.bits)})
 
     def elaborate(self, platform: object) -> Module:
         """Build products, tree and sums."""
@@ -230,7 +241,12 @@ class WideDot(_Dot):
             m.d.sync += product.eq(Mux(~self.bounds | (q[-1] ^ self.step.high), multiplier.o, 0))
             terms.append(product)
         level = 0
+        upper = Signal(FP32.bits)
         while len(terms) > 1:
+            if len(terms) == 2:
+                # A sum of its own has +0 added to it, as one of a beat filled up with zeros.
+                m.d.sync += upper.eq(Mux(terms[1] == FP32.sign_mask, 0, terms[1]))
+                terms[1] = Mux(self.shares, 0, terms[1])
             sums = [_sum(m, f"{level}_{place}", *terms[2 * place : 2 * place + 2]) for place in range(len(terms) // 2)]
             terms = []
             for place, total in enumerate(sums):
@@ -242,7 +258,7 @@ class WideDot(_Dot):
         kept = Signal(data.ArrayLayout(FP32.bits, params.max_groups))
         added = _sum(m, "beats", kept[self.counted.group], terms[0])
         total = named(m, "total", Mux(self.counted.first, terms[0], added))
-        m.d.sync += self.dot.eq(total)
+        m.d.sync += [self.dot.eq(total), self.upper.eq(upper)]
         with m.If(self.counted.valid):
             store(m, kept, self.counted.group, total)
         return m

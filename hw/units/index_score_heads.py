@@ -111,8 +111,10 @@ class Heads(wiring.Component):
                 multiplier.b.eq(self.weights[lane]),
             ]
             present = Const(1, 1) if lane == 0 else ~self.step.final | (config.last_lane >= lane)
-            if lane >= wide_lanes:
+            if lane >= 2 * wide_lanes:
                 present &= ~config.wide
+            elif lane >= wide_lanes:
+                present &= ~config.wide | config.shares
             term = Signal(FP32.bits, name=f"term_{lane}")
             m.d.sync += term.eq(Mux(present, multiplier.o, absent))
             terms.append(term)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from amaranth.hdl import Const, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -22,9 +22,9 @@ class KeyBeats(wiring.Component):
     """Takes beats of keys and gives each a turn at every group of heads.
 
     A beat of scales waits in a register of its own, and gives one to the last beat of each key. Of a beat of two keys
-    the second one waits, too, and has its turns after the first, as if it came in a beat of its own. The first beat of
-    a key that ends a block is not taken while as many scores as the queue holds are under way or in it, so that nothing
-    behind has to be held up.
+    the second one waits, too, and has its turns after the first, as if it came in a beat of its own; where two heads
+    share a beat's products a key fills both halves. The first beat of a key that ends a block is not taken while as
+    many scores as the queue holds are under way or in it, so that nothing behind has to be held up.
 
     Parameters
     ----------
@@ -89,13 +89,12 @@ class KeyBeats(wiring.Component):
 
         # The second key of a beat of two waits for the first one's turns.
         half = params.beat_bits // 2
-        rest, rest_next, payload = Signal(half), Signal(), Signal(params.beat_bits)
-        with m.If(rest_next):
-            m.d.comb += payload.eq(rest)
-        with m.Elif(config.pairs):
-            m.d.comb += payload.eq(self.keys.payload[:half])
-        with m.Else():
-            m.d.comb += payload.eq(self.keys.payload)
+        rest, rest_next, vector = Signal(half), Signal(), Signal(half)
+        payload = Signal(params.beat_bits)
+        m.d.comb += [
+            vector.eq(Mux(rest_next, rest, self.keys.payload[:half])),
+            payload.eq(Mux(config.pairs, Cat(vector, Mux(config.shares, vector, 0)), self.keys.payload)),
+        ]
 
         more, room, taken, counts = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [

@@ -24,8 +24,8 @@ def command_layout(params: IndexScoreParams) -> data.StructLayout:
     """One operation: ``keys``, and what is computed of them.
 
     ``beats``, ``groups``, ``last_lane`` and ``block`` are one less than the beats of a vector, the groups of heads, the
-    heads of the last group and the keys of a block; with ``pairs`` a beat holds two keys; the other flags are those of
-    :class:`golden.retrieval.index_spec.ScoreMode`.
+    heads of the last group and the keys of a block; with ``pairs`` a beat holds two keys, with ``shares`` two heads
+    share the products of a beat; the other flags are those of :class:`golden.retrieval.index_spec.ScoreMode`.
     """
     return data.StructLayout(
         {
@@ -35,6 +35,7 @@ def command_layout(params: IndexScoreParams) -> data.StructLayout:
             "last_lane": number_below(params.spec.head_lanes),
             "block": range(MOST_BLOCK_KEYS),
             "pairs": 1,
+            "shares": 1,
             "wide": 1,
             "relu": 1,
             "largest": 1,

@@ -39,7 +39,7 @@ def _case(spec: ScoreSpec, mode: ScoreMode, shape: tuple[int, int, int], kind: s
 def _naive(spec: ScoreSpec, mode: ScoreMode, query: Any, weights: Any, keys: Any, scales: Any) -> list[int]:
     """Return the codes of the scores by loops over scalars, as the order is written down."""
     fmt, one = spec.format_of(mode), np.float32
-    lanes, heads = spec.elements(mode), spec.lanes(mode)
+    lanes, heads = spec.elements(mode), spec.lanes(mode, query.shape[1])
 
     def tree(terms: list[Any], join: Callable[[Any, Any], Any]) -> Any:
         while len(terms) > 1:

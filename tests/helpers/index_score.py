@@ -97,10 +97,14 @@ class Operation:
         heads: int | None = None,
     ) -> Operation:
         """Return an operation of codes of a kind; sizes that are not given are any that the unit has room for."""
-        lanes = params.spec.lanes(mode)
-        heads = int(rng.integers(1, params.max_groups * lanes + 1)) if heads is None else heads
-        most = params.query_rows // -(-heads // lanes) * params.spec.elements(mode)
+        # As many heads as vectors of any length have room for; of short ones, more.
+        lanes = params.spec.wide_head_lanes if mode.wide else params.spec.head_lanes
+        drawn = int(rng.integers(1, params.max_groups * lanes + 1)) if heads is None else heads
+        most = params.query_rows // -(-drawn // lanes) * params.spec.elements(mode)
         dim = int(rng.integers(1, most + 1))
+        if heads is None and params.spec.shares_lanes(mode, dim):
+            drawn = int(rng.integers(1, params.max_groups * params.spec.lanes(mode, dim) + 1))
+        heads = drawn
         keys = int(rng.integers(0, min(25, 1 << params.id_bits) + 1)) if keys is None else keys
         fmt = params.spec.format_of(mode)
         return cls(

@@ -46,6 +46,22 @@ def test_the_least_unit():
     run_pysim(IndexScore(LEAST), scenario)
 
 
+def test_heads_of_short_vectors_share_lanes():
+    """Two heads of 16 bits meet a label at once: as many groups as half of the heads, a cycle each."""
+    params = LEAST.replace(spec=ScoreSpec(beat_bytes=8, head_lanes=2, wide_head_lanes=1))
+    for dim, heads, cycles in ((2, 2, 5), (2, 1, 5)):
+        assert scan_cycles(params, ScoreWork(mode=MODES["labels"], heads=heads, dim=dim, keys=5)) == cycles
+    assert load_cycles(params, ScoreWork(mode=MODES["labels"], heads=2, dim=2, keys=5)) == 2
+    with pytest.raises(ValueError, match="heads must be at most 1, max_groups of 1, not 2"):
+        command_word(params, ScoreWork(mode=MODES["labels"], heads=2, dim=3, keys=5))
+
+    async def scenario(bench):
+        await back_to_back(bench, params, [MODES["labels"], MODES["cosine"], MODES["representatives"]])
+        await random_run(bench, params, 5, idle=0.3, stall=0.4, seed=8)
+
+    run_pysim(IndexScore(params), scenario)
+
+
 def test_verilog_of_the_least_unit_has_no_signal_without_bits():
     """Verilator refuses one."""
     assert "[-1:0]" not in convert_once(IndexScore, LEAST, name="nearkv_index_score")
