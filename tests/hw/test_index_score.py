@@ -1,5 +1,5 @@
 # amaranth: UnusedElaboratable=no
-"""The index scoring unit at small sizes in Amaranth's simulator: the bit and the cycle contract, and bad arguments."""
+"""The index scoring unit at small sizes, the least in Amaranth's simulator: bits and cycles, and bad arguments."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from hw.units.index_score_layouts import key_score_layout
 from hw.units.index_select import IndexSelect
 from hw.units.top_k_layouts import score_layout
 from tests.helpers.index_score import back_to_back, modes, one_slow_stream, random_run, reset_anywhere
+from tests.helpers.native import run_native
 from tests.helpers.pysim import run_pysim
 
 SMALL = IndexScoreParams(
@@ -31,7 +32,7 @@ LEAST = IndexScoreParams(
 
 
 def test_back_to_back():
-    run_pysim(IndexScore(SMALL), lambda bench: back_to_back(bench, SMALL, [MODES["indexer"], MODES["page-bounds"]]))
+    run_native(IndexScore, SMALL, lambda bench: back_to_back(bench, SMALL, [MODES["indexer"], MODES["page-bounds"]]))
 
 
 def test_the_least_unit():
