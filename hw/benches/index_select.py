@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from golden.retrieval.index_spec import ScoreSpec
 from golden.retrieval.topk import top_k
 from hw.benches.index_score import Scan, drawn_query, run_scan, score_verilog
 from hw.benches.top_k import top_k_verilog
 from hw.cosim import run_streams
-from hw.index_score_params import IndexScoreParams, IndexSelectParams
+from hw.index_score_params import IndexSelectParams
 from hw.presets import UNIT_PRESETS
 from hw.timing import index_score
 from hw.timing.top_k import ShardWork, predict, select_cycles
@@ -26,14 +25,14 @@ if TYPE_CHECKING:
 
 __all__ = ["million_keys", "score_and_select"]
 
-_UNIT = IndexScoreParams(spec=ScoreSpec(head_lanes=8, wide_head_lanes=1), max_groups=1, query_rows=4, id_bits=14)
-
 
 def million_keys() -> dict[str, object]:
-    """Score 1,000,000 keys of 128 elements with 8 heads, and select 2,048 in the 64 shards of a KARAT device."""
-    shards = UNIT_PRESETS["karat"].top_k
-    assert shards is not None, "the preset has units of selection"
-    return score_and_select(IndexSelectParams(score=_UNIT, top_k=shards), heads=8, dim=128, keys=15_625, k=2048)
+    """Score 1,000,000 keys of DeepSeek's shape and select 2,048, in the 64 channels of a KARAT device."""
+    preset = UNIT_PRESETS["karat"]
+    assert preset.index_score is not None, "the preset has a scoring unit"
+    assert preset.top_k is not None, "the preset has units of selection"
+    params = IndexSelectParams(score=preset.index_score, top_k=preset.top_k)
+    return score_and_select(params, heads=64, dim=128, keys=15_625, k=2048)
 
 
 def score_and_select(params: IndexSelectParams, *, heads: int, dim: int, keys: int, k: int) -> dict[str, object]:
