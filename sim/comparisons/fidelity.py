@@ -1,7 +1,8 @@
 """Both fidelities of serving beside each other: tokens followed one by one, and counted by importance.
 
 The first requests of a trace come a thousand times faster than recorded, so that nearly all of them run at once, on a
-system whose nearest memories have room for a fifth and a quarter of their tokens: more than half lie on drives.
+system whose nearest memories have room for a fifth and a quarter of their tokens: more than half lie on drives where
+all of them do run at once. Rows say which part of the tokens lay outside the nearest memory.
 """
 
 from __future__ import annotations
