@@ -17,7 +17,7 @@ from sim.step import StepRequest
 from sim.system_config import load_system
 
 PAM, LLAMA = load_system("pam"), load_model("llama-3.1-70b")
-NO_HOST = ServerFactors(attention_utilisation=0.8, step_s=0.0, request_s=0.0)
+NO_HOST = ServerFactors(attention_utilisation=0.8, tile_utilisation=0.4, kernel_s=0.0)
 
 
 @pytest.mark.parametrize("micro", [1, 2, 4])

@@ -33,7 +33,7 @@ def test_tables_name_stages_classes_and_what_overlaps(capsys: pytest.CaptureFixt
     for part in ("score", "select", "gather", "attend", "output back", "[formula-rtl]", "[modelled]", "128 x pnm"):
         assert part in text
     assert "serial: GPUs wait for attention in every layer" in text
-    assert "attention reads at 0.85 of its memory's peak (pnm_memory_utilisation); at 0.63 (gpu_attention_util" in text
+    assert "attention reads at 0.85 of its memory's peak (pnm_memory_utilisation); at 0.98 (gpu_attention_util" in text
     assert "most requests of this context that fit: 896" in text
     assert "energy_j: null: no source for what a bit" in text
     assert "J: GPUs at board power and devices at design power" in text
