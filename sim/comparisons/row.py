@@ -85,7 +85,7 @@ def comparison_table(title: str, rows: Sequence[dict[str, Any]]) -> Table:
             "-" if ours is None else _shown(ours),
             "-" if ratio is None else f"{ratio:.3f}",
             row["unit"],
-            "yes" if row["within"] else "no",
+            "fitted" if row["fit"] else "yes" if row["within"] else "no",
             row["note"],
         )
     return table

@@ -120,7 +120,7 @@ RUNS = (
 
 
 NOTES = (
-    "rows of the first run were fitted to and never hold; steps of 2,048 tokens a card",
+    "rows of the first run were fitted to and count for nothing; steps of 2,048 tokens a card",
     "RTX 4090: products of 2,048 tokens were measured at 0.998 of its data sheet's peak, at 0.775 on the other card;",
     "  both are taken at 0.8, so that its prompts come out a quarter slow",
     "Qwen3: two cards; routing as measured elsewhere (128 tokens meet 120.6 experts), uniform in rows of their own",
