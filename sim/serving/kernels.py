@@ -39,7 +39,7 @@ def layer_kernels(layer: Layer) -> int:
 def tile_flops(attention: Attention, tokens: float) -> float:
     """Return the operations of attention of single queries, in tiles of their own, to ``tokens`` in all.
 
-    None where a latent is stored: its kernels (FlashMLA) always pack the heads.
+    Zero where a latent is stored: its kernels (FlashMLA) always pack the heads.
     """
     if attention.kv_lora_rank:
         return 0.0
