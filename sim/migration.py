@@ -1,12 +1,13 @@
 """Swaps of tokens between the memories of a system during a decode step, and what of them the step does not notice.
 
 A swap takes a token up, to the nearer memory, and one down; between two memories as many go up as down. Moving B bytes
-up and B bytes down takes, at each resource's full rate:
+up and B bytes down takes, at each resource's full rate unless said otherwise:
 
 memory of banks
-    ``(B read + B written + B read back) / rate of its pins``: the DMA reads what it wrote before it lets go of the
-    source. Where the units at the banks read it back, idle while the GPUs work, the last is ``B / power limit`` for
-    their columns, while the pins stand still, and a column on the pins for the check sum of each slot;
+    ``(B read + B written + B read back) / (rate of its pins * bus share)``: the DMA reads what it wrote before it
+    lets go of the source. Where the units at the banks read it back, idle while the GPUs work, the last is ``B /
+    power limit`` for their columns, while the pins stand still, and a column on the pins for the check sum of each
+    slot;
 flash
     ``B * read amplification / page reads of its dies + B / program rate of its dies``; its write buffer is read back;
 link
@@ -65,11 +66,13 @@ class Manner:
         Kinds of memories that have kept a copy of what comes down to them, so that nothing moves down.
     checker : {"pins", "banks"}
         Where what was written is read back: over the pins by the DMA, or at the banks by the units there.
+    bus_share : float
+        Part of the time in which pins of memories of banks can carry what moves; 1 is their full rate.
 
     Raises
     ------
     ValueError
-        If ``checker`` is something else.
+        If ``checker`` is something else, or ``bus_share`` not above 0 and at most 1.
     """
 
     moved: float
@@ -79,8 +82,11 @@ class Manner:
     program_bytes_per_s: float
     keeping: tuple[str, ...] = ()
     checker: str = "pins"
+    bus_share: float = 1.0
 
     def __post_init__(self) -> None:
+        if not 0.0 < self.bus_share <= 1.0:
+            raise ValueError(f"bus_share must be above 0 and at most 1, not {self.bus_share!r}")
         if self.checker not in CHECKERS:
             raise ValueError(f"checker must be one of {', '.join(CHECKERS)}, not {self.checker!r}")
 
@@ -228,7 +234,7 @@ def _memory_s(tier: Tier, manner: Manner, slot_bytes: int, *, read: int, written
     """Return the time of all devices of a memory for bytes of tokens read and written there."""
     page = tier.device.page
     if page is None:
-        pins = tier.count.integer * tier.device.external_bytes_per_s.number
+        pins = manner.bus_share * tier.count.integer * tier.device.external_bytes_per_s.number
         check_s = written / pins if manner.checker == "pins" else _bank_check_s(tier, slot_bytes, written)
         return (read + written) / pins + check_s
     dies = tier.channels * page.dies_per_channel.integer

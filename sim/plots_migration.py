@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 __all__ = ["migration_figure"]
 
-_COLOURS = ("#4c72b0", "#e0862e", "#55a868", "#8172b3", "#17becf", "#c44e52", "#937860", "#da8bc3", "#8c8c8c")
+_COLOURS = (
+    *("#4c72b0", "#e0862e", "#55a868", "#8172b3", "#17becf", "#c44e52", "#937860", "#da8bc3", "#8c8c8c"),
+    *("#bcbd22", "#333333"),
+)
 _MARKERS = ("o", "s", "^")
 _LINEAR_BELOW = 0.1
 

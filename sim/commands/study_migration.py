@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping, Sequence
 
+    from sim.studies.migration_memory import BusShare
     from sim.studies.migration_rates import LinkShares
 
 __all__ = ["add_migration", "run"]
@@ -53,8 +54,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise ConfigError("--liberty must go with --area")
     # A library that can't be read is refused before anything is counted.
     areas = _area_rows(arguments.liberty) if arguments.area else []
-    rates, shares, why_not_measured = _rates()
-    rows = [*rates, *_rows(arguments.seed, shares), *areas]
+    rates, shares, bus, why_not_measured = _rates()
+    rows = [*rates, *_rows(arguments.seed, shares, bus), *areas]
     if arguments.csv is not None:
         write_text(Path(arguments.csv), to_csv(_flat(rows)))
     if arguments.plot is not None:
@@ -71,21 +72,21 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _rates() -> tuple[list[dict[str, Any]], LinkShares, str]:
-    """Return the rows of rates, what of links is tokens, and why nothing measured says so; empty where it does."""
+def _rates() -> tuple[list[dict[str, Any]], LinkShares, BusShare | None, str]:
+    """Return the rows of rates, what links and buses carry, and why nothing measured says so; empty where it does."""
     from hw.tables import TableError
     from hw.tables.dma import load_dma_table
-    from sim.studies.migration_memory import memory_rows
+    from sim.studies.migration_memory import measured_bus_share, memory_rows
     from sim.studies.migration_rates import format_shares, measured_shares, rate_rows
 
     try:
         table = load_dma_table()
     except TableError as error:
-        return [], format_shares(), str(error)
-    return [*rate_rows(table), *memory_rows(table)], measured_shares(table), ""
+        return [], format_shares(), None, str(error)
+    return [*rate_rows(table), *memory_rows(table)], measured_shares(table), measured_bus_share(table), ""
 
 
-def _rows(seed: int, shares: LinkShares) -> list[dict[str, Any]]:
+def _rows(seed: int, shares: LinkShares, bus: BusShare | None) -> list[dict[str, Any]]:
     """Return the rows of flash, of steps and of the host."""
     from sim.studies.migration_flash import amplification_rows, placement_rows, slots_of_page, write_rows
     from sim.studies.migration_host import host_rows
@@ -100,7 +101,7 @@ def _rows(seed: int, shares: LinkShares) -> list[dict[str, Any]]:
         *amplification_rows(system, flash),
         *placement_rows(slots, seed),
         *write_rows(slots, seed),
-        *step_rows(system, shares),
+        *step_rows(system, shares, bus),
         *host_rows(system, shares.raw, shares.part),
     ]
 

@@ -125,7 +125,7 @@ NOTES = (
     "  both are taken at 0.8, so that its prompts come out a quarter slow",
     "Qwen3: two cards; routing as measured elsewhere (128 tokens meet 120.6 experts), uniform in rows of their own",
     "both were looked at for what was missing (card, steps ahead, tiles, prompts whole, kernels); no factor is theirs",
-    "not modelled: prefixes that requests share (7 % of the prompts), reads that overlap operations only in part",
+    "not modelled: prefixes that requests share (7 % of the prompts)",
 )
 """What is known of the misses."""
 

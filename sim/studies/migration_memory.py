@@ -12,19 +12,54 @@ link does not matter: where both take nearly as long, each waits for the other n
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hw.presets.dma_bench import DMA_BENCHES
 from hw.timing.dma_memory import bus_cycles
 from sim.provenance import Part, combine
-from sim.studies.migration_rates import COMPRESSED, format_share, link_decides, raw_of, table_part
+from sim.studies.migration_rates import COMPRESSED, format_share, is_plain, link_decides, raw_of, table_part
 
 if TYPE_CHECKING:
     from hw.tables.dma import DmaPoint, DmaTable
 
-__all__ = ["memory_rows"]
+__all__ = ["BusShare", "measured_bus_share", "memory_rows"]
 
 _BUSES = Part("cycles of the buses", "modelled", "hw.timing.dma_memory.bus_cycles: columns and turn-arounds, no rows")
+
+
+@dataclass(frozen=True)
+class BusShare:
+    """Part of the time in which the buses of memories with rows carry what moves.
+
+    Parameters
+    ----------
+    share : float
+        Of the memory that has less time left.
+    parts : tuple of Part
+        Where it comes from.
+    """
+
+    share: float
+    parts: tuple[Part, ...]
+
+
+def measured_bus_share(table: DmaTable) -> BusShare | None:
+    """Return what buses reach at most: tokens both ways in 16 bits over links that do not matter; None if not measured.
+
+    Parameters
+    ----------
+    table : DmaTable
+        Measured rates.
+    """
+    bench = DMA_BENCHES["device"]
+    busiest = max(bus_cycles(bench, name) for name in ("near", "far"))
+    shares = [
+        busiest / _interval(point)
+        for point in table.points
+        if is_plain(point) and not point.compressed and point.memories == "open-row" and point.link_beats == (1, 1)
+    ]
+    return BusShare(max(shares), (table_part(table), _BUSES)) if shares else None
 
 
 def memory_rows(table: DmaTable) -> list[dict[str, Any]]:

@@ -31,6 +31,7 @@ __all__ = [
     "LinkShares",
     "format_share",
     "format_shares",
+    "is_plain",
     "link_decides",
     "measured_shares",
     "rate_rows",
@@ -116,7 +117,7 @@ def measured_shares(table: DmaTable) -> LinkShares:
         min(
             point.least_share
             for point in table.points
-            if _is_plain(point) and point.compressed == packed and point.memories == "immediate" and link_decides(point)
+            if is_plain(point) and point.compressed == packed and point.memories == "immediate" and link_decides(point)
         )
         for packed in (False, True)
     )
@@ -152,7 +153,7 @@ def _sent_raw(point: DmaPoint, packed: DmaPoint) -> bool:
     return not point.compressed and all(getattr(point, name) == getattr(packed, name) for name in same)
 
 
-def _is_plain(point: DmaPoint) -> bool:
+def is_plain(point: DmaPoint) -> bool:
     """Return whether a point is scattered tokens of one head in both directions, by ends that leave nothing out."""
     return (
         point.direction == "both"
@@ -168,7 +169,7 @@ def _share_asked(point: DmaPoint) -> float | None:
         return None
     if point.slot_bytes * point.run_tokens >= _LONG_BYTES:
         return CONTIGUOUS
-    return SCATTERED if _is_plain(point) else None
+    return SCATTERED if is_plain(point) else None
 
 
 def _row(point: DmaPoint, table: DmaTable, asked: float | None, reached: float, unit: str) -> dict[str, Any]:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from sim.migration import Background
     from sim.models import Model
     from sim.step import StepTime
+    from sim.studies.migration_memory import BusShare
     from sim.studies.migration_rates import LinkShares
     from sim.system import System
 
@@ -42,13 +43,16 @@ ASKED = 0.01
 KEEPS = (1.0, 0.125)
 """Parts of the tokens that are attended to: all, and what PAM's sparsity leaves."""
 
-_JUDGED = ("moved", "each way")
+_JUDGED = ("moved", "each way", "open rows", "rows, each way")
 _OF_FLASH = ("runs", "fast", "kept")
 _OF_COPIES = ("copies", "copies 8")
 
 
-def manners(shares: LinkShares, flash: PageTiming) -> dict[str, Manner]:
+def manners(shares: LinkShares, flash: PageTiming, bus: BusShare | None = None) -> dict[str, Manner]:
     """Return how tokens move, by name; the first two are the two readings of what PAM prints.
+
+    Both have the full rate of the memories' pins. ``open rows`` and ``rows, each way`` are the same at the share of
+    it that was measured in RTL, between memories whose rows are opened and whose buses turn around.
 
     Of the others these are as the first but for this: ``8 bits`` compresses tokens on the links. In ``runs`` they leave
     flash in runs that fill its pages; of these ``fast`` has newer flash, and in ``kept`` flash still has what goes down
@@ -65,6 +69,8 @@ def manners(shares: LinkShares, flash: PageTiming) -> dict[str, Manner]:
         What of a link's bytes are bytes of tokens.
     flash : PageTiming
         Pages of the last memory.
+    bus : BusShare, optional
+        What buses of memories with rows reach, where it was measured.
     """
     moved = Manner(
         moved=MOVED,
@@ -74,7 +80,7 @@ def manners(shares: LinkShares, flash: PageTiming) -> dict[str, Manner]:
         program_bytes_per_s=flash.program_bytes_per_s,
     )
     runs, twice = replace(moved, read_amplification=1.0), replace(moved, moved=2 * MOVED)
-    return {
+    kinds = {
         "moved": moved,
         "each way": twice,
         "8 bits": replace(moved, link_share=shares.compressed),
@@ -85,9 +91,13 @@ def manners(shares: LinkShares, flash: PageTiming) -> dict[str, Manner]:
         "copies 8": replace(twice, keeping=("ddr", "ssd"), link_share=shares.compressed),
         "checks": replace(twice, checker="banks"),
     }
+    if bus is not None:
+        kinds["open rows"] = replace(moved, bus_share=bus.share)
+        kinds["rows, each way"] = replace(twice, bus_share=bus.share)
+    return kinds
 
 
-def step_rows(system: System, shares: LinkShares) -> list[dict[str, Any]]:
+def step_rows(system: System, shares: LinkShares, bus: BusShare | None = None) -> list[dict[str, Any]]:
     """Return for every step of the decode table, dense and sparse, by how much it grows; a row a manner.
 
     Parameters
@@ -96,17 +106,19 @@ def step_rows(system: System, shares: LinkShares) -> list[dict[str, Any]]:
         Of three memories, the last of them flash.
     shares : LinkShares
         What of a link's bytes are bytes of tokens.
+    bus : BusShare, optional
+        What buses of memories with rows reach; without it nothing is said of them.
     """
     flash = system.tiers[-1].device.page
     assert flash is not None
-    kinds = manners(shares, flash)
+    kinds = manners(shares, flash, bus)
     rows: list[dict[str, Any]] = []
     for name, points in DECODE_POINTS.items():
         model = load_model(name)
         for context, batch in points:
             for keep in KEEPS:
                 step = decode_step(system, model, StepRequest(context=context, batch=batch, keep=keep))
-                rows += _rows(system, model, step, kinds, _parts(system, model, flash, shares))
+                rows += _rows(system, model, step, kinds, _parts(system, model, flash, shares, bus))
     return rows
 
 
@@ -177,7 +189,9 @@ def _note(found: Background) -> str:
     return f"each way {moved}; longest {slowest}, {found.demands_s[slowest] * 1e3:,.1f} ms"
 
 
-def _parts(system: System, model: Model, flash: PageTiming, shares: LinkShares) -> tuple[Part, ...]:
+def _parts(
+    system: System, model: Model, flash: PageTiming, shares: LinkShares, bus: BusShare | None
+) -> tuple[Part, ...]:
     """Return what a growth is made from."""
     rates = (
         Part(f"rate of {tier.name}", "literature", tier.device.external_bytes_per_s.source)
@@ -192,6 +206,7 @@ def _parts(system: System, model: Model, flash: PageTiming, shares: LinkShares) 
         *rates,
         *(part for link in system.links.values() for part in link.parts),
         shares.part,
+        *(() if bus is None else bus.parts),
         Part("page reads of flash", "literature", flash.page_read_s.source),
         Part("page programs of flash", "literature", flash.page_program_s.source),
         Part("page programs of newer flash", "literature", FAST_PROGRAM.source),

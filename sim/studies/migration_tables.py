@@ -14,11 +14,13 @@ __all__ = ["migration_tables"]
 _SHARE = "of the link"
 _STEP_LINES = (
     "moved: 0.7 % of all tokens change their memory in a step; each way: 0.7 % go up, and as many down; GB, ms: what",
-    "moved moves, and the time of the memories for it; runs: as moved, but tokens leave flash in runs that fill its",
-    "pages; fast: into newer flash; kept: flash still has what goes down to it; copies: each way, but memories below",
-    "still have it; copies 8: and links carry 8 bits; checks: each way, but units at the banks read back what was",
-    "written; no gaps: moved, if it has to take its time of the GPUs' memory from their reads; alone: growth of",
-    "attention if nothing moves while the GPUs work; -: tokens lie in one memory, none in flash, or no room for copies",
+    "moved moves, and the time of the memories for it; open rows; rows, each way: the two, with buses of HBM and",
+    "DIMMs used as far as in RTL, else at their full rate; runs: as moved, but tokens leave flash in runs that fill",
+    "its pages; fast: into newer flash; kept: flash still has what goes down to it; copies: each way, but memories",
+    "below still have it; copies 8: and links carry 8 bits; checks: each way, but units at the banks read back what",
+    "was written; no gaps: moved, if it has to take its time of the GPUs' memory from their reads; alone: growth of",
+    "attention if nothing moves while the GPUs work; -: tokens lie in one memory, none in flash, or no room for",
+    "copies",
 )
 
 

@@ -26,7 +26,7 @@ def test_genz_rows() -> None:
     alike = {name: row for name, row in rows.items() if "GenZ's inputs" in name}
     assert len(alike) == 30
     assert all(row["within"] and row["ratio"] == pytest.approx(1.0, abs=0.025) for row in alike.values())
-    # As the notes say: with our own factors 19 of 30 hold, all of attention.
+    # With our own factors 19 of 30 hold, all of attention.
     own = {name: row for name, row in rows.items() if name not in alike}
     assert sum(row["within"] for row in own.values()) == 19
     assert all(row["within"] for name, row in own.items() if "attention" in name)
@@ -51,6 +51,8 @@ def test_attacc_steps() -> None:
     assert all(set(row) == ROW_KEYS for row in rows.values())
     alike = {name: row for name, row in rows.items() if "AttAcc's inputs" in name}
     assert all(row["within"] for row in alike.values())
+    own = [row for name, row in rows.items() if "on GPUs" in name and name not in alike]
+    assert [row["within"] for row in own] == [False] * 12
     assert all(row["ratio"] == pytest.approx(1.0, abs=0.02) for name, row in alike.items() if "step" not in name)
     assert all(0.93 < row["ratio"] < 0.96 for name, row in alike.items() if "step" in name)
     # Two norms of 6.87 us and an activation of 8.29 us in each of 96 layers are 2.1 of the 30.9 ms; bytes add little.

@@ -205,6 +205,9 @@ def test_time_of_a_swap_that_units_at_the_banks_check_by_hand() -> None:
     assert whole.demands_s["ddr-pim"] == pytest.approx(size / 40 * ((2 + 1 / 64) / 25.6e9 + 1 / 204.8e9))
     with pytest.raises(ValueError, match=r"^checker must be one of pins, banks, not 'none'$"):
         replace(MOVED, checker="none")
+    for share in (0.0, 1.1):
+        with pytest.raises(ValueError, match=rf"^bus_share must be above 0 and at most 1, not {share}$"):
+            replace(MOVED, bus_share=share)
 
 
 # What the step notices.

@@ -14,7 +14,7 @@ from golden.dma.frames import frame_bytes
 from hw.presets.dma_bench import DMA_BENCHES
 from hw.synth_parts import CellArea
 from hw.tables import TableError
-from hw.tables.dma import DmaPoint, DmaTable
+from hw.tables.dma import DmaTable
 from sim.cli import main
 from sim.plots_migration import migration_figure
 from sim.provenance import Part
@@ -24,6 +24,7 @@ from sim.studies.migration_host import PIECES, host_rows, host_seconds
 from sim.studies.migration_rates import format_share, format_shares, link_decides, measured_shares, rate_rows
 from sim.studies.migration_step import step_rows
 from sim.system_config import load_system
+from tests.helpers.dma_points import point
 from tests.sim.test_cli import refused
 
 if TYPE_CHECKING:
@@ -151,31 +152,6 @@ def test_host_by_hand() -> None:
 
 
 # Rates.
-
-
-def point(name: str, share: float, **changes: Any) -> DmaPoint:
-    """Return a point of 1,000 tokens of 512 B each way."""
-    made: dict[str, Any] = {
-        "name": name,
-        "direction": "both",
-        "memories": "open-row",
-        "slot_bytes": 512,
-        "run_tokens": 1,
-        "compressed": False,
-        "reorder": True,
-        "packing": True,
-        "reads_waiting": 4,
-        "link_beats": (1, 4),
-        "tokens": 2000,
-        "cycles": 68_000,
-        "offered_beats": 34_000,
-        "beat_bytes": 32,
-        "near_share": share,
-        "far_share": share + 0.01,
-        "rows_opened": 1,
-        "lone_cycles": 164,
-    }
-    return DmaPoint(**(made | changes))
 
 
 TABLE = DmaTable(

@@ -7,7 +7,11 @@ from typing import Any
 import pytest
 
 from hw.tables.dma import DmaPoint, DmaTable
-from sim.studies.migration_memory import memory_rows
+from sim.studies.migration_memory import measured_bus_share, memory_rows
+from sim.studies.migration_rates import measured_shares
+from sim.studies.migration_step import step_rows
+from sim.system_config import load_system
+from tests.helpers.dma_points import point
 
 FORMAT_16, FORMAT_8 = 248 / 256 * 512 / 520, 248 / 256 * 512 / 272
 FAR_BUS = (48 + 38 / 8) * 0.625 / 1.538
@@ -15,27 +19,7 @@ FAR_BUS = (48 + 38 / 8) * 0.625 / 1.538
 
 
 def _point(name: str, share: float, link: tuple[int, int], **changes: Any) -> DmaPoint:
-    made: dict[str, Any] = {
-        "name": name,
-        "direction": "both",
-        "memories": "open-row",
-        "slot_bytes": 512,
-        "run_tokens": 1,
-        "compressed": name.endswith("8 bits"),
-        "reorder": True,
-        "packing": True,
-        "reads_waiting": 4,
-        "link_beats": link,
-        "tokens": 2000,
-        "cycles": 68_000,
-        "offered_beats": 34_000,
-        "beat_bytes": 32,
-        "near_share": share,
-        "far_share": share + 0.01,
-        "rows_opened": 1,
-        "lone_cycles": 164,
-    }
-    return DmaPoint(**(made | changes))
+    return point(name, share, compressed=name.endswith("8 bits"), link_beats=link, **changes)
 
 
 def _table(*points: DmaPoint) -> DmaTable:
@@ -78,3 +62,29 @@ def test_buses_bound_what_the_format_would_let_through() -> None:
     bound, *_ = memory_rows(_table(_point("scattered", 0.9, (3, 7)), _point("scattered, 8 bits", 1.0, (3, 7))))
     assert bound["reached"] == pytest.approx(16 / FAR_BUS * 7 / 3 / FORMAT_16)
     assert bound["reached"] < 1.83
+
+
+def test_steps_with_the_buses_share() -> None:
+    """16 beats at 0.4 and at 0.5 of one a cycle are 40 and 32 cycles; moves take longer by what that leaves."""
+    table = _table(
+        _point("scattered", 0.4, (1, 1)),
+        _point("scattered, 32 reads wait", 0.5, (1, 1)),
+        _point("scattered", 0.9, (1, 1), memories="immediate"),
+        *(_point(name, 0.9, (2, 5), memories="immediate") for name in ("scattered", "scattered, 8 bits")),
+    )
+    bus = measured_bus_share(table)
+    assert bus is not None
+    assert bus.share == pytest.approx(FAR_BUS / 32)
+    assert measured_bus_share(_table(_point("scattered", 0.9, (2, 5)))) is None
+    rows = {row["name"]: row for row in step_rows(load_system("pam"), measured_shares(table), bus)}
+    name = "llama-3.1-70b, 131,072 x 16, keep 0.125"
+    plain, slow = (rows[f"{name}: {manner}"] for manner in ("moved", "open rows"))
+    assert slow["unhidden_us"] == pytest.approx(plain["unhidden_us"] / bus.share)
+    # The same room hides it, and what is left over is waited for: above 1 % of this step.
+    assert plain["within"] is True
+    assert slow["within"] is False
+    twice = rows[f"{name}: rows, each way"]
+    assert twice["unhidden_us"] == pytest.approx(rows[f"{name}: each way"]["unhidden_us"] / bus.share)
+    # Flash waits for programs, not for the buses.
+    flash = "llama-3.1-70b, 131,072 x 64, keep 1"
+    assert rows[f"{flash}: open rows"]["reached"] == pytest.approx(rows[f"{flash}: moved"]["reached"], rel=0.01)
